@@ -1,0 +1,88 @@
+# presk: `make` builds build/presk; `make demo` and `make test` are where to start. `make help`
+# lists every target.
+CC      ?= gcc
+BUILD   ?= build
+WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+# Bits are promised: no contraction, no fast-math flag, anywhere.
+EXACT   := -ffp-contract=off -fno-fast-math
+CFLAGS  ?= -O2 -g
+override CFLAGS += -std=c11 -D_GNU_SOURCE $(WARN) $(EXACT) -fPIC -pthread -Isrc -MMD -MP $(EXTRA)
+LIBS    := -ljansson -lunistring -lgmp -ldl -lm -pthread
+LLVM_CONFIG ?= llvm-config-19
+
+EMITTER := src/native/llvm_emit.c
+SOURCES := $(filter-out $(EMITTER) src/cli/main.c, $(wildcard src/*/*.c src/*.c))
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/std.o
+UNIT    := $(wildcard tests/unit/*.c)
+UNITS   := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
+
+.PHONY: all deps demo test unit asan fuzz bench format format-check deps-check realize sched \
+        peers clean help install
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+all: $(BUILD)/presk $(BUILD)/libpresk.so $(BUILD)/libpresk_llvm.so ## build everything
+
+# Objects need the libraries' headers: what is missing is installed first, once.
+$(BUILD)/deps.ok: scripts/deps.sh
+	@mkdir -p $(@D)
+	@sh scripts/deps.sh
+	@touch $@
+deps: ## install what is missing (Debian packages)
+	@mkdir -p $(BUILD)
+	@sh scripts/deps.sh
+	@touch $(BUILD)/deps.ok
+
+$(BUILD)/%.o: %.c | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c $< -o $@
+
+# The modules of std/ travel inside the binary.
+$(BUILD)/std.c: $(wildcard std/*.psk) scripts/embed.sh
+	@mkdir -p $(@D)
+	@sh scripts/embed.sh std/*.psk > $@
+$(BUILD)/std.o: $(BUILD)/std.c | $(BUILD)/deps.ok
+	$(CC) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/libpresk.a: $(OBJECTS)
+	@rm -f $@
+	@ar rcs $@ $^
+$(BUILD)/libpresk.so: $(OBJECTS)
+	$(CC) $(CFLAGS) -shared $^ -o $@ $(LIBS)
+$(BUILD)/presk: $(BUILD)/src/cli/main.o $(BUILD)/libpresk.a
+	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+# The only object that sees LLVM; opened on demand, from beside the program.
+$(BUILD)/libpresk_llvm.so: $(EMITTER) $(wildcard src/native/*.h src/kernel/*.h src/kernel/*.def) | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $$($(LLVM_CONFIG) --cflags | sed 's/-I/-isystem /') -std=c11 -fno-exceptions -shared $< -o $@ $$($(LLVM_CONFIG) --ldflags) -lLLVM-19
+
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libpresk.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libpresk.a -o $@ -lcmocka -lmpfr $(LIBS)
+unit: $(UNITS) ## build the unit tests
+
+test: all unit ## run all tests; the last line says how many passed
+	@python3 tests/run.py --build $(BUILD)
+
+bless: all ## accept the current output of every golden test
+	@python3 tests/run.py --build $(BUILD) --bless
+
+asan: ## all tests under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g" \
+	  EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DPRESK_MALLOC_ARENAS" test
+
+format: ## apply .clang-format
+	@clang-format -i $$(git ls-files 'src/*.c' 'src/*.h' 'tests/*.c' 'tests/*.h' 'bench/*.c')
+format-check:
+	@clang-format --dry-run --Werror $$(git ls-files 'src/*.c' 'src/*.h' 'tests/*.c' 'tests/*.h' 'bench/*.c')
+
+deps-check: ## the include order of the stages is acyclic and as documented
+	@sh scripts/include-order.sh
+
+clean: ## remove what was built
+	@rm -rf build
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | sort | column -t -s "$$(printf '\t')"
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

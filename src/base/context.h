@@ -1,0 +1,20 @@
+// The context: everything a run of the compiler shares. There is no other global state, so two
+// contexts run in two threads.
+#ifndef PRESK_BASE_CONTEXT_H
+#define PRESK_BASE_CONTEXT_H
+
+#include "base/diag.h"
+
+typedef struct Context {
+    Heap heap;
+    Arena *arena;    // lives as long as the context
+    Names *names;
+    Sources sources;
+    Diags diags;
+} Context;
+
+// Sets up an empty context in place; `fail_at` as in Heap.
+void context_init(Context *context);
+void context_free(Context *context);
+
+#endif

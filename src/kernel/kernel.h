@@ -1,0 +1,188 @@
+// Kernel IR: structured loops over buffers, scalar or in lanes; what every executor of kernels
+// runs as it stands. All extents are known, so every address is proved in bounds.
+//
+// A kernel has buffers and a body. The body is a list of instructions; an instruction's number is
+// its value. Loops nest: LOOP … END. Within a loop the LOOP instruction itself is the index (i64).
+// Values carried around a loop (accumulators) are CARRY instructions directly after LOOP; each has
+// an initial value from outside and a next value given by the loop's end; RESULT instructions after
+// END are their final values (the initial one when the loop runs no iteration).
+//
+// Types. Floats f32 and f64, integers i32 and i64, truth values i1; each scalar (1 lane) or a
+// vector of 2 … 64 lanes. Operands of an operation have the lanes of its result; SPLAT makes a
+// vector of a scalar. Loop indices and addresses are scalar i64.
+//
+// Memory. An address is a buffer, a constant offset and a sum of coefficient × index value, in
+// elements: index values are loop indices or integers loaded from an index buffer, whose declared
+// range bounds them. A vector access has a lane stride (1: contiguous; 0 is not allowed: SPLAT a
+// scalar load). Loads convert exactly to the arithmetic side (bf16 gives f32, u8 … u64 give i64);
+// stores round once (f32 to bf16 to nearest even) or truncate (i64 to u8 …; i1 stores 0 or 1). A
+// value is otherwise stored only to its own type.
+//
+// Threads. At most one loop of a kernel is its *split* loop: its iterations are independent, and a
+// launch runs iterations begin … end − 1 of it (0 … count for all). Loops around it run whole in
+// each worker.
+//
+// Text form (krn_print, krn_read are inverses), one instruction a line, loops indented:
+//   kernel dot {
+//     buffer %x : f32[4096] in
+//     buffer %y : f32[64] out
+//     loop %0 = 0 to 64 step 1 split {
+//       %1 : f32 = const 0
+//       loop %2 = 0 to 64 step 1 carry %3 : f32 = %1 {
+//         %4 : f32 = load %x[64*%0 + %2]
+//         %5 : f32 = add %3 %4
+//         next %5
+//       } gives %6
+//       store %y[%0] %6
+//     }
+//   }
+#ifndef PRESK_KERNEL_KERNEL_H
+#define PRESK_KERNEL_KERNEL_H
+
+#include "base/context.h"
+#include "base/number.h"
+
+typedef uint32_t KrnValue; // number of an instruction
+
+typedef enum KrnOp {
+#define KOP(name, text, arity, rule, meaning) KRN_##name,
+#include "kernel/kop.def"
+#undef KOP
+    KRN_OP_COUNT
+} KrnOp;
+
+typedef enum KrnScalar { KRN_NONE, KRN_I1, KRN_I32, KRN_I64, KRN_F32, KRN_F64 } KrnScalar;
+
+typedef struct KrnType {
+    uint8_t scalar; // KrnScalar; NONE: no value (END, STORE, PREFETCH)
+    uint8_t lanes;  // 1 … 64
+} KrnType;
+
+typedef struct KrnTerm {
+    int64_t coefficient;
+    KrnValue value; // a scalar i64: a LOOP, a CARRY is not allowed, an integer LOAD
+} KrnTerm;
+
+typedef struct KrnAddress {
+    uint32_t buffer;
+    int64_t offset;
+    uint32_t first, count; // kernel->terms
+    int64_t lane_stride;   // vectors: ≥ 1 or negative; scalars: 1
+} KrnAddress;
+
+typedef struct KrnLoop {
+    int64_t begin, end, step; // step ≥ 1; iterations begin, begin + step, … < end
+    bool split;
+    KrnValue loop, last;      // the LOOP and END instructions
+    uint32_t first, count;    // carried: kernel->carries
+} KrnLoop;
+
+typedef struct KrnCarry {
+    KrnValue initial, carry, next, result; // `next` is a value inside the loop; CARRY and RESULT
+} KrnCarry;
+
+typedef struct KrnInst {
+    uint8_t op;     // KrnOp
+    uint8_t flags;  // KRN_STREAM on a store
+    KrnType type;   // of the result
+    KrnValue a, b, c;
+    union {
+        double number;    // CONST of a float
+        int64_t integer;  // CONST of an integer, shift counts
+        uint32_t address; // LOAD, STORE, PREFETCH: kernel->addresses
+        uint32_t loop;    // LOOP, END: kernel->loops
+        uint32_t carry;   // CARRY, RESULT: kernel->carries
+    };
+} KrnInst;
+enum { KRN_STREAM = 1 }; // non-temporal: the output is not read soon
+
+typedef enum KrnRole { KRN_IN, KRN_OUT, KRN_SCRATCH } KrnRole;
+
+typedef struct KrnBuffer {
+    Name name;
+    DType type;
+    int64_t size;   // elements
+    int64_t range;  // index buffers: exclusive bound of the values, else 0
+    KrnRole role;   // SCRATCH: each worker has its own, contents undefined at the start
+} KrnBuffer;
+
+typedef struct Kernel {
+    Arena *arena;
+    const Names *names;
+    Name name;      // "dot", "dot+add", "group"
+    Vec(KrnBuffer) buffers;
+    Vec(KrnInst) insts;
+    Vec(KrnAddress) addresses;
+    Vec(KrnTerm) terms;
+    Vec(KrnLoop) loops;
+    Vec(KrnCarry) carries;
+    int64_t split_count; // iterations of the split loop; 0: there is none
+} Kernel;
+
+// ---- building -------------------------------------------------------------------------------
+// A builder appends at the end of an open kernel. Constants are shared within the outermost level
+// when made before any loop; the builder does no other cleverness.
+
+typedef struct KrnBuilder {
+    Kernel *kernel;
+    Names *names;
+    Vec(uint32_t) open; // loops
+} KrnBuilder;
+
+Kernel *krn_new(Arena *arena, Names *names, const char *name);
+KrnBuilder krn_builder(Kernel *kernel, Names *names);
+uint32_t krn_buffer(KrnBuilder *b, const char *name, DType type, int64_t size, int64_t range,
+                    KrnRole role);
+
+KrnType krn_type(KrnScalar scalar, uint32_t lanes);
+KrnScalar krn_float_of(DType arithmetic); // F64: KRN_F64, else KRN_F32
+KrnScalar krn_int_of(DType arithmetic);   // F64: KRN_I64, else KRN_I32
+
+KrnValue krn_const_float(KrnBuilder *b, KrnType type, double value);
+KrnValue krn_const_int(KrnBuilder *b, KrnType type, int64_t value);
+// The result type follows from the operands by kop.def's rule.
+KrnValue krn_op1(KrnBuilder *b, KrnOp op, KrnValue a);
+KrnValue krn_op2(KrnBuilder *b, KrnOp op, KrnValue a, KrnValue b2);
+KrnValue krn_op3(KrnBuilder *b, KrnOp op, KrnValue a, KrnValue b2, KrnValue c);
+KrnValue krn_shift(KrnBuilder *b, KrnOp op, KrnValue a, int64_t count);
+KrnValue krn_splat(KrnBuilder *b, KrnValue scalar, uint32_t lanes);
+// To another scalar type of the same lanes: f32 ↔ f64, i64/i1 → float, i64 → i1 (not 0) …
+KrnValue krn_convert(KrnBuilder *b, KrnScalar to, KrnValue a);
+
+typedef struct KrnIndex { // an address under construction
+    uint32_t buffer;
+    int64_t offset;
+    uint32_t count;
+    KrnTerm term[24];
+} KrnIndex;
+KrnIndex krn_index(uint32_t buffer, int64_t offset);
+void krn_index_add(KrnIndex *index, int64_t coefficient, KrnValue value); // 0 coefficients dropped
+KrnValue krn_load(KrnBuilder *b, const KrnIndex *index, uint32_t lanes, int64_t lane_stride);
+void krn_store(KrnBuilder *b, const KrnIndex *index, int64_t lane_stride, KrnValue value,
+               bool stream);
+void krn_prefetch(KrnBuilder *b, const KrnIndex *index);
+
+// Opens a loop; carried[i] starts as initial[i]. On return carried[i] are the values inside.
+KrnValue krn_loop(KrnBuilder *b, int64_t begin, int64_t end, int64_t step, bool split,
+                  uint32_t count, const KrnValue *initial, KrnValue *carried);
+// Closes the innermost loop; on return result[i] are the final values.
+void krn_end(KrnBuilder *b, uint32_t count, const KrnValue *next, KrnValue *result);
+
+KrnType krn_type_of(const Kernel *kernel, KrnValue value);
+
+// ---- using ----------------------------------------------------------------------------------
+
+// The kernel's rules: types of operations (kop.def), structure of loops, every value defined before
+// and inside the loop where it is used, every address in bounds for all iterations, no store to an
+// IN buffer, no load from an OUT element other than one that this kernel may have stored. Errors as
+// text, one a line.
+bool krn_verify(const Kernel *kernel, Arena *arena, Str *errors);
+
+Str krn_print(const Kernel *kernel, Arena *arena);
+Kernel *krn_read(Context *context, Arena *arena, uint32_t source); // null, with a diagnostic
+
+// A launch: pointers by buffer (scratch included; krn_scratch_size says how many bytes in all), and
+// the range of the split loop.
+void krn_interpret(const Kernel *kernel, void *const *buffers, int64_t begin, int64_t end);
+
+#endif

@@ -1,0 +1,14 @@
+// Lowering: from a nest and its layout to a kernel. The kernel's buffers are the nest's MEMORY
+// inputs in order (named in0, in1, …), then the output (out), then scratch.
+#ifndef PRESK_KERNEL_LOWER_H
+#define PRESK_KERNEL_LOWER_H
+
+#include "kernel/kernel.h"
+#include "realize/layout.h"
+#include "realize/nest.h"
+
+// A scalar sequential kernel (lanes 1, tile [1, 1], no split) is krn_lower at rlz_layout_scalar:
+// what every other layout is compared with. The layout has been resolved and checked.
+Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Names *names);
+
+#endif
