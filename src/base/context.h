@@ -7,13 +7,13 @@
 
 typedef struct Context {
     Heap heap;
-    Arena *arena;    // lives as long as the context
+    Arena *arena; // lives as long as the context
     Names *names;
     Sources sources;
     Diags diags;
 } Context;
 
-// Sets up an empty context in place; `fail_at` as in Heap.
+// Sets up an empty context in place; heap.fail_at and heap.rescue are kept from before (zero them).
 void context_init(Context *context);
 void context_free(Context *context);
 

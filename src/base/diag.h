@@ -24,12 +24,13 @@ typedef struct DiagLabel {
 } DiagLabel;
 
 typedef struct Diag {
+    uint32_t number; // in order of finding
     DiagCode code;
     Severity severity;
     Str message;
     Vec(DiagLabel) labels; // the first is primary
     Vec(Str) notes;
-    Str help;              // empty: none
+    Str help; // empty: none
     Arena *arena;
 } Diag;
 

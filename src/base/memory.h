@@ -18,11 +18,11 @@
 typedef struct Arena Arena;
 
 typedef struct Heap {
-    jmp_buf *rescue;    // where to go when memory is out; null: print and abort
-    Arena *arenas;      // all arenas, for heap_free
-    uint64_t calls;     // allocations asked of the system so far
-    uint64_t fail_at;   // 0: never; n: the n-th allocation fails (tests)
-    size_t live, peak;  // bytes held from the system
+    jmp_buf *rescue;   // where to go when memory is out; null: print and abort
+    Arena *arenas;     // all arenas, for heap_free
+    uint64_t calls;    // allocations asked of the system so far
+    uint64_t fail_at;  // 0: never; n: the n-th allocation fails (tests)
+    size_t live, peak; // bytes held from the system
 } Heap;
 
 // Frees every arena of the heap; the heap itself belongs to the caller.
@@ -42,7 +42,8 @@ void *arena_grow(Arena *arena, void *at, size_t old_size, size_t new_size);
 void *arena_copy(Arena *arena, const void *at, size_t size);
 
 #define arena_new_of(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
-#define arena_array(arena, Type, count) ((Type *)arena_alloc((arena), sizeof(Type) * (size_t)(count)))
+#define arena_array(arena, Type, count)                                                            \
+    ((Type *)arena_alloc((arena), sizeof(Type) * (size_t)(count)))
 
 // A growable array in an arena: `Vec(int) v = {0}; vec_push(arena, &v, 3); v.at[0]`.
 #define Vec(Type)                                                                                  \
@@ -64,7 +65,7 @@ void vec_grow_(Arena *arena, void **at, uint32_t count, uint32_t *capacity, uint
 // An internal error: a bug of presk, never of its user. Prints and aborts (exit status 70).
 _Noreturn void bug_(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-#define bug(...) bug_(__FILE__, __LINE__, __VA_ARGS__)
+#define bug(...)              bug_(__FILE__, __LINE__, __VA_ARGS__)
 #define check_that(condition) ((condition) ? (void)0 : bug("expected %s", #condition))
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

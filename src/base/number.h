@@ -10,7 +10,7 @@
 typedef enum DType { F64, F32, BF16, U8, U16, U32, U64, DTYPE_COUNT } DType;
 
 size_t dtype_size(DType type);
-const char *dtype_text(DType type);                      // "f64", "bf16", "u8" …
+const char *dtype_text(DType type); // "f64", "bf16", "u8" …
 bool dtype_of_text(const char *text, size_t size, DType *type);
 static inline bool dtype_is_real(DType type) {
     return type <= BF16;

@@ -23,7 +23,9 @@ void pool_run(Pool *pool, uint32_t workers, PoolJob job, void *data);
 uint32_t pool_default_workers(void);
 
 // Saves the calling thread's floating-point environment and sets the default one; and restores it.
-typedef struct FloatEnv { uint64_t state[4]; } FloatEnv;
+typedef struct FloatEnv {
+    uint64_t state[4];
+} FloatEnv;
 void float_env_enter(FloatEnv *saved);
 void float_env_leave(const FloatEnv *saved);
 

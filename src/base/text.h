@@ -13,7 +13,7 @@ typedef struct Str {
 
 #define STR(literal) ((Str){"" literal, sizeof(literal) - 1})
 
-Str str_of(const char *c_string);                       // no copy
+Str str_of(const char *c_string);                        // no copy
 Str str_copy(Arena *arena, const char *at, size_t size); // copies and ends with NUL
 bool str_equal(Str a, Str b);
 bool str_is(Str a, const char *c_string);
