@@ -13,14 +13,18 @@
 //
 // Memory. An address is a buffer, a constant offset and a sum of coefficient × index value, in
 // elements: index values are loop indices or integers loaded from an index buffer, whose declared
-// range bounds them. A vector access has a lane stride (1: contiguous; 0 is not allowed: SPLAT a
-// scalar load). Loads convert exactly to the arithmetic side (bf16 gives f32, u8 … u64 give i64);
-// stores round once (f32 to bf16 to nearest even) or truncate (i64 to u8 …; i1 stores 0 or 1). A
-// value is otherwise stored only to its own type.
+// range bounds them (an IN buffer: nothing here may store into it). A vector access has a lane
+// stride (1: contiguous; 0 is not allowed: SPLAT a scalar load). A PREFETCH may name an element
+// beyond the buffer. Loads convert exactly to the arithmetic side (bf16 gives f32, u8 … u64 give
+// i64); stores round once (f32 to bf16 to nearest even) or truncate (i64 to u8 …; i1 stores 0 or
+// 1). A value is otherwise stored only to its own type.
 //
 // Threads. At most one loop of a kernel is its *split* loop: its iterations are independent, and a
-// launch runs iterations begin … end − 1 of it (0 … count for all). Loops around it run whole in
-// each worker.
+// launch runs iterations begin … end − 1 of it (0 … count for all). Everything else runs whole in
+// each launch, except *tail* loops: they hold what is left when the lanes or the tile do not divide
+// the split axis, stand outside the split loop, and run in the launch of the last iteration alone
+// (end = count and begin < end, or count = 0). So each store to an OUT buffer happens in one
+// launch: in a kernel with a split loop it stands in the split loop or in a tail loop.
 //
 // Text form (krn_print, krn_read are inverses), one instruction a line, loops indented:
 //   kernel dot {
@@ -32,10 +36,13 @@
 //         %4 : f32 = load %x[64*%0 + %2]
 //         %5 : f32 = add %3 %4
 //         next %5
-//       } gives %6
-//       store %y[%0] %6
+//       } gives %7
+//       store %y[%0] %7
 //     }
 //   }
+// Values are numbered as instructions are. A vector type is f32x8; a lane stride other than 1 and
+// the flag of a store look like `store %y[%0 by 64] %7 stream`; an index buffer `u8[64] in below
+// 100`; a loop of the last launch alone has `tail` where `split` stands.
 #ifndef PRESK_KERNEL_KERNEL_H
 #define PRESK_KERNEL_KERNEL_H
 
@@ -45,7 +52,7 @@
 typedef uint32_t KrnValue; // number of an instruction
 
 typedef enum KrnOp {
-#define KOP(name, text, arity, rule, meaning) KRN_##name,
+#define KOP(name, text, arity, rule, lane, meaning) KRN_##name,
 #include "kernel/kop.def"
 #undef KOP
     KRN_OP_COUNT
@@ -60,7 +67,7 @@ typedef struct KrnType {
 
 typedef struct KrnTerm {
     int64_t coefficient;
-    KrnValue value; // a scalar i64: a LOOP, a CARRY is not allowed, an integer LOAD
+    KrnValue value; // a LOOP, or a scalar LOAD from an IN buffer with a range
 } KrnTerm;
 
 typedef struct KrnAddress {
@@ -70,9 +77,11 @@ typedef struct KrnAddress {
     int64_t lane_stride;   // vectors: ≥ 1 or negative; scalars: 1
 } KrnAddress;
 
+typedef enum KrnShare { KRN_WHOLE, KRN_SPLIT, KRN_TAIL } KrnShare;
+
 typedef struct KrnLoop {
     int64_t begin, end, step; // step ≥ 1; iterations begin, begin + step, … < end
-    bool split;
+    KrnShare share;           // the split loop has no carries
     KrnValue loop, last;      // the LOOP and END instructions
     uint32_t first, count;    // carried: kernel->carries
 } KrnLoop;
@@ -82,9 +91,9 @@ typedef struct KrnCarry {
 } KrnCarry;
 
 typedef struct KrnInst {
-    uint8_t op;     // KrnOp
-    uint8_t flags;  // KRN_STREAM on a store
-    KrnType type;   // of the result
+    uint8_t op;    // KrnOp
+    uint8_t flags; // KRN_STREAM on a store
+    KrnType type;  // of the result
     KrnValue a, b, c;
     union {
         double number;    // CONST of a float
@@ -101,15 +110,15 @@ typedef enum KrnRole { KRN_IN, KRN_OUT, KRN_SCRATCH } KrnRole;
 typedef struct KrnBuffer {
     Name name;
     DType type;
-    int64_t size;   // elements
-    int64_t range;  // index buffers: exclusive bound of the values, else 0
-    KrnRole role;   // SCRATCH: each worker has its own, contents undefined at the start
+    int64_t size;  // elements
+    int64_t range; // index buffers: exclusive bound of the values, else 0
+    KrnRole role;  // SCRATCH: each worker has its own, contents undefined at the start
 } KrnBuffer;
 
 typedef struct Kernel {
     Arena *arena;
     const Names *names;
-    Name name;      // "dot", "dot+add", "group"
+    Name name; // "dot", "dot+add", "group"
     Vec(KrnBuffer) buffers;
     Vec(KrnInst) insts;
     Vec(KrnAddress) addresses;
@@ -120,8 +129,9 @@ typedef struct Kernel {
 } Kernel;
 
 // ---- building -------------------------------------------------------------------------------
-// A builder appends at the end of an open kernel. Constants are shared within the outermost level
-// when made before any loop; the builder does no other cleverness.
+// A builder appends at the end of an open kernel. A constant made before any loop is given again
+// when asked for again; the builder does no other cleverness. Types are checked here (a wrong one
+// is a bug of the caller), scopes and addresses by krn_verify.
 
 typedef struct KrnBuilder {
     Kernel *kernel;
@@ -146,8 +156,11 @@ KrnValue krn_op2(KrnBuilder *b, KrnOp op, KrnValue a, KrnValue b2);
 KrnValue krn_op3(KrnBuilder *b, KrnOp op, KrnValue a, KrnValue b2, KrnValue c);
 KrnValue krn_shift(KrnBuilder *b, KrnOp op, KrnValue a, int64_t count);
 KrnValue krn_splat(KrnBuilder *b, KrnValue scalar, uint32_t lanes);
-// To another scalar type of the same lanes: f32 ↔ f64, i64/i1 → float, i64 → i1 (not 0) …
+// To another scalar type of the same lanes: f32 ↔ f64; integers to floats, rounded once; i32 to i64
+// keeping the sign, i64 to i32 wrapping; i1 to 0 or 1 of anything; integers to i1: not 0. Floats
+// become integers only as BITS, truth values only by comparison.
 KrnValue krn_convert(KrnBuilder *b, KrnScalar to, KrnValue a);
+KrnValue krn_iota(KrnBuilder *b, uint32_t lanes);
 
 typedef struct KrnIndex { // an address under construction
     uint32_t buffer;
@@ -162,8 +175,9 @@ void krn_store(KrnBuilder *b, const KrnIndex *index, int64_t lane_stride, KrnVal
                bool stream);
 void krn_prefetch(KrnBuilder *b, const KrnIndex *index);
 
-// Opens a loop; carried[i] starts as initial[i]. On return carried[i] are the values inside.
-KrnValue krn_loop(KrnBuilder *b, int64_t begin, int64_t end, int64_t step, bool split,
+// Opens a loop; carried[i] starts as initial[i]. On return carried[i] are the values inside. The
+// arrays may be the same.
+KrnValue krn_loop(KrnBuilder *b, int64_t begin, int64_t end, int64_t step, KrnShare share,
                   uint32_t count, const KrnValue *initial, KrnValue *carried);
 // Closes the innermost loop; on return result[i] are the final values.
 void krn_end(KrnBuilder *b, uint32_t count, const KrnValue *next, KrnValue *result);
@@ -172,17 +186,39 @@ KrnType krn_type_of(const Kernel *kernel, KrnValue value);
 
 // ---- using ----------------------------------------------------------------------------------
 
+extern const char *const krn_op_text[KRN_OP_COUNT];
+extern const char *const krn_scalar_text[KRN_F64 + 1];
+size_t krn_scalar_size(KrnScalar scalar); // bytes; of I1: 1
+KrnScalar krn_load_scalar(DType type);    // what a load from such a buffer gives
+bool krn_can_convert(KrnScalar from, KrnScalar to);
+bool krn_can_store(KrnScalar from, DType to);
+int64_t krn_loop_count(const KrnLoop *loop); // iterations
+
 // The kernel's rules: types of operations (kop.def), structure of loops, every value defined before
 // and inside the loop where it is used, every address in bounds for all iterations, no store to an
-// IN buffer, no load from an OUT element other than one that this kernel may have stored. Errors as
-// text, one a line.
+// IN buffer, no load from an OUT or SCRATCH buffer of what this kernel has not stored before, no
+// two launches that touch one OUT element. Errors as text, one a line.
 bool krn_verify(const Kernel *kernel, Arena *arena, Str *errors);
 
 Str krn_print(const Kernel *kernel, Arena *arena);
-Kernel *krn_read(Context *context, Arena *arena, uint32_t source); // null, with a diagnostic
+// The kernel of a text in krn_print's form (spaces, blank lines and `//` comments are free); null,
+// with a diagnostic, where it is malformed or does not verify.
+Kernel *krn_read(Context *context, Arena *arena, uint32_t source);
 
-// A launch: pointers by buffer (scratch included; krn_scratch_size says how many bytes in all), and
-// the range of the split loop.
-void krn_interpret(const Kernel *kernel, void *const *buffers, int64_t begin, int64_t end);
+// Bytes of all SCRATCH buffers, each aligned to 64, for one worker; and their places in such a
+// block (itself aligned to 64), written into buffers[] by kernel buffer.
+size_t krn_scratch_size(const Kernel *kernel);
+void krn_scratch_place(const Kernel *kernel, void *block, void **buffers);
+
+// A verified kernel made ready for the interpreter; it does not change, so that any number of
+// threads may run it at once. The arena owns it.
+typedef struct KrnCode KrnCode;
+KrnCode *krn_code(const Kernel *kernel, Arena *arena);
+size_t krn_code_frame(const KrnCode *code); // bytes of stack that a launch uses for values
+
+// A launch: pointers by buffer (scratch included) and the range of the split loop,
+// 0 ≤ begin ≤ end ≤ split_count (0, 0 where there is none). Allocates nothing, unless the frame is
+// above 256 KiB.
+void krn_interpret(const KrnCode *code, void *const *buffers, int64_t begin, int64_t end);
 
 #endif
