@@ -14,13 +14,19 @@ Pool *pool_new(uint32_t workers);
 void pool_free(Pool *pool);
 uint32_t pool_workers(const Pool *pool);
 // Runs job(data, w, workers) for w = 0 … workers − 1 (workers ≤ pool_workers), worker 0 on the
-// calling thread, and returns when all are done. Each worker runs in the default floating-point
+// calling thread, and returns when all are done. Called from one thread at a time, never from
+// within a job. Each worker runs in the default floating-point
 // environment (round to nearest, subnormals kept), which is set for the job and restored.
 void pool_run(Pool *pool, uint32_t workers, PoolJob job, void *data);
 
-// Workers this process may use: PRESK_THREADS if set and valid, else the affinity mask limited by
-// the cgroup's processor quota, at least 1.
+enum { POOL_WORKERS_MAX = 1024 };
+
+// Workers this process may use: PRESK_THREADS if set and valid (1 … POOL_WORKERS_MAX), else the
+// affinity mask limited by the cgroup's processor quota, at least 1.
 uint32_t pool_default_workers(void);
+// The quota of the process's cgroup and of those above it, version 1 or 2, in whole processors,
+// rounded up; 0: none. `root` stands before every path ("" but in tests).
+uint32_t pool_processor_quota(const char *root);
 
 // Saves the calling thread's floating-point environment and sets the default one; and restores it.
 typedef struct FloatEnv {
