@@ -60,9 +60,11 @@ typedef enum KrnOp {
 
 typedef enum KrnScalar { KRN_NONE, KRN_I1, KRN_I32, KRN_I64, KRN_F32, KRN_F64 } KrnScalar;
 
+enum { KRN_LANES_MAX = 64 };
+
 typedef struct KrnType {
     uint8_t scalar; // KrnScalar; NONE: no value (END, STORE, PREFETCH)
-    uint8_t lanes;  // 1 … 64
+    uint8_t lanes;  // 1 … KRN_LANES_MAX
 } KrnType;
 
 typedef struct KrnTerm {
@@ -193,6 +195,10 @@ KrnScalar krn_load_scalar(DType type);    // what a load from such a buffer give
 bool krn_can_convert(KrnScalar from, KrnScalar to);
 bool krn_can_store(KrnScalar from, DType to);
 int64_t krn_loop_count(const KrnLoop *loop); // iterations
+// The result type of an operation that follows kop.def's rule column; false where the operands do
+// not fit it, or where the operation has a rule of its own.
+bool krn_result_type(KrnOp op, const KrnType *operands, KrnType *result);
+uint32_t krn_arity(KrnOp op); // operands that are values
 
 // The kernel's rules: types of operations (kop.def), structure of loops, every value defined before
 // and inside the loop where it is used, every address in bounds for all iterations, no store to an
