@@ -15,7 +15,7 @@ bool file_make_folders(Arena *arena, const char *path); // the folders above `pa
 typedef struct FileWriter {
     FILE *file;
     Str path, temporary;
-    bool failed;
+    int failure; // errno of the first write that failed; 0: none
 } FileWriter;
 bool file_begin(Arena *arena, const char *path, FileWriter *writer, Str *error);
 void file_put(FileWriter *writer, const void *at, size_t size);
