@@ -8,7 +8,9 @@
 #include "realize/nest.h"
 
 // A scalar sequential kernel (lanes 1, tile [1, 1], no split) is krn_lower at rlz_layout_scalar:
-// what every other layout is compared with. The layout has been resolved and checked.
+// what every other layout is compared with. The layout has been resolved and checked. A layout that
+// states a split gives a kernel without one (split_count 0) where the loop at that depth has fewer
+// than two iterations, or a tail that no division of the loop avoids.
 Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Names *names);
 
 #endif

@@ -9,16 +9,17 @@
 typedef uint32_t RlzTarget;
 
 typedef struct RlzLayout {
-    bool row_wise;       // form: running sums in the output row instead of registers
-    uint32_t tile[2];    // [m, n]: results held in accumulators
-    uint32_t kblock;     // 0: none
-    uint8_t order[3];    // block loops, outermost first: RlzRole values I, J (, K)
-    uint32_t lanes;      // of a contraction's tile; of a group, reduction or row nest: across
-                         // output elements
+    bool row_wise;    // form: running sums in the output row instead of registers; tile, kblock
+                      // and order are then [1, 1], 0 and unused
+    uint32_t tile[2]; // [m, n]: results held in accumulators
+    uint32_t kblock;  // 0: none
+    uint8_t order[3]; // block loops, outermost first: RlzRole values I, J (, K)
+    uint32_t lanes;   // of a contraction's tile, along J; elsewhere across output elements, along
+                      // the last PARALLEL axis
     int32_t split_depth; // −1: none
     uint32_t split_workers;
-    bool pack;           // operand 1 of an NT contraction copied to [outer, K, J]
-    uint32_t passes;     // softmax: 3 or 2
+    bool pack;       // operand 1 of an NT contraction copied to [outer, K, J]
+    uint32_t passes; // softmax: 3 or 2
 } RlzLayout;
 
 // The default of every decision at this nest, target and lanes: `lanes_one` gives the kernel

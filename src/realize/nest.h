@@ -8,12 +8,19 @@
 //
 // Axes are loop indices with a role. Every operand reaches memory through one stride an axis (0
 // where it does not carry it), so operands may lie in any axis order. The roles of a contraction:
-//   K      in both operands, not in the output; several, in the order in which terms are added
-//   J      in operand 1 and the output: the last axis of the output that operand 1 alone carries
-//   I      the last axis that operand 0 alone shares with the output
+//   K      not in the output; several, in the order in which terms are added (first index slowest)
+//   J      the last axis of the output that operand 1 alone carries
+//   I      the last axis of the output that operand 0 alone carries
 //   OUTER  every other axis of the output
-// Axes are listed outer first, then I, J, K. Elsewhere: PARALLEL axes (one result each), then the
-// REDUCED axes in order.
+// Axes are listed outer first, then I, J, K; each role may be empty. Elsewhere: PARALLEL axes (one
+// result each, in the output's order), then the REDUCED axes in order. A ROW nest has exactly one
+// REDUCED axis.
+//
+// Outside contractions, axes of extent 1 are dropped and neighbours of one role that every operand
+// walks as one are merged, which keeps the order of every sum. A contraction keeps its axes as they
+// are, so that a plan's split depth, tile and k-block mean the same at every shape.
+//
+// An output never overlaps an input.
 #ifndef PRESK_REALIZE_NEST_H
 #define PRESK_REALIZE_NEST_H
 
@@ -32,69 +39,70 @@ typedef enum RlzKind {
 const char *rlz_kind_text(RlzKind kind);
 
 typedef enum RlzRole { RLZ_OUTER, RLZ_I, RLZ_J, RLZ_K, RLZ_PARALLEL, RLZ_REDUCED } RlzRole;
+const char *rlz_role_text(RlzRole role);
 
 typedef enum RlzSource {
     RLZ_MEMORY,   // a buffer
-    RLZ_CONSTANT, // a host scalar, already rounded to the arithmetic type
-    RLZ_IOTA      // a range: start + sum of stride times index; no memory
+    RLZ_CONSTANT, // a host scalar, already rounded to the arithmetic type that reads it
+    RLZ_IOTA      // a range: the sum of stride times index; no memory
 } RlzSource;
 
-enum { RLZ_AXES_MAX = 16, RLZ_OPERANDS_MAX = 64, RLZ_NODES_MAX = 64 };
+enum { RLZ_AXES_MAX = 2 * RANK_MAX };
 
 typedef struct RlzOperand {
     RlzSource source;
-    DType type;                    // MEMORY: as it lies there
-    int64_t stride[RLZ_AXES_MAX];  // by nest axis, in elements
-    int64_t range;                 // index operands: an exclusive bound of their values, else 0
-    double constant;               // CONSTANT
-    int64_t start;                 // IOTA
-    int64_t indexed_stride;        // gather, pick: operand 0's stride along the indexed axis;
-    int64_t indexed_extent;        // cross_entropy's target uses them likewise
+    DType type;                   // MEMORY: as it lies there
+    int64_t stride[RLZ_AXES_MAX]; // by nest axis, in elements
+    int64_t range;                // index operands: an exclusive bound of their values, else 0
+    double constant;              // CONSTANT
+    int64_t indexed_stride;       // gather, pick: operand 0's stride and extent along the axis that
+    int64_t indexed_extent;       // operand 1 indexes, which is no axis of the nest
 } RlzOperand;
 
-// One member of a group, in let order. Operands are earlier nodes or inputs.
+// One member of a group, in let order. Operands are earlier nodes or inputs. A node whose prim is a
+// comparison gives a truth value, 0 or 1 to its readers.
 typedef struct RlzNode {
     CorePrim prim;
-    int64_t number;      // pow
-    DType arithmetic;    // F64 or F32 (core_let_arithmetic)
-    int16_t operand[3];  // >= 0: inputs[operand]; < 0: nodes[−1 − operand]
+    int64_t number;     // pow
+    DType arithmetic;   // F64 or F32 (core_let_arithmetic)
+    int16_t operand[3]; // >= 0: input[operand]; < 0: node[−1 − operand]
 } RlzNode;
 
 typedef struct RlzNest {
     RlzKind kind;
-    CorePrim prim;       // of the root
-    DType arithmetic;    // of the root's site
-    DType accumulate;    // running sums; the arithmetic type unless the realization says otherwise
-    bool multiply_add;   // products
+    CorePrim prim;     // of the root
+    DType arithmetic;  // of the root's site
+    DType accumulate;  // running sums of products, sum and mean; the arithmetic type unless the
+                       // realization says otherwise
+    bool multiply_add; // products
     CoreReduce reduce;
-    bool fast_tail;      // reserved: false
     uint32_t axes;
     int64_t extent[RLZ_AXES_MAX];
     uint8_t role[RLZ_AXES_MAX]; // RlzRole
     uint32_t inputs;
-    RlzOperand input[RLZ_OPERANDS_MAX];
-    uint32_t nodes;      // GROUP
-    RlzNode node[RLZ_NODES_MAX];
-    RlzOperand output;   // its `range` is the index bound where the result is an index
+    const RlzOperand *input;
+    uint32_t nodes; // GROUP
+    const RlzNode *node;
+    RlzOperand output; // its `range` is the index bound where the result is an index
 } RlzNest;
 
-// How a value lies in memory when a nest reads or writes it.
+// How a value lies in memory when a nest reads or writes it. A scalar that changes from run to run
+// (a hyperparameter, the step) is not CONSTANT but MEMORY of rank 0 and the arithmetic type.
 typedef struct RlzValue {
     RlzSource source;
-    DType type;
-    Shape shape;        // extents and strides
-    int64_t range;      // index values: exclusive bound
-    double constant;    // CONSTANT, unrounded exact value is in `scalar`
-    CoreScalar scalar;  // CONSTANT
+    DType type;        // MEMORY
+    Shape shape;       // extents and strides; IOTA: the strides of the position
+    int64_t range;     // index values: exclusive bound
+    CoreScalar scalar; // CONSTANT
 } RlzValue;
 
 // The nest of let `root` of a function: a primitive that launches, or a group's root with all its
-// members. `value(data, let)` gives the operands that the nest reads from outside, at concrete
-// shapes; `output` is where the result goes (row-major). Constants are rounded by `round`, which
-// the caller gives because only it knows the dims and hyperparameters. Axes that can be merged for
-// all operands are merged, axes of extent 1 are dropped, where the kind allows it.
+// members (a group that `arithmetic` does not fuse is a nest a member). `value(data, let)` gives
+// the operands that the nest reads from outside, at concrete shapes; `output` is where the result
+// goes, row-major, with the result's extents. Over a parameter tree both are one leaf's. Constants
+// are rounded by `round`, which the caller gives because only it knows dims and hyperparameters.
 typedef struct RlzNestInput {
-    CoreProgram *program;
+    const CoreProgram *program;
     CoreFnId fn;
     CoreLetId root;
     const CoreArithmetic *arithmetic;
@@ -102,16 +110,23 @@ typedef struct RlzNestInput {
     double (*round)(void *data, CoreScalar scalar, DType type);
     void *data;
     RlzValue output;
-    Shape result;        // the result's extents
 } RlzNestInput;
-// Fills nest and, for each nest input that is MEMORY, which let it reads (operand_let).
-void rlz_nest_make(const RlzNestInput *input, RlzNest *nest, CoreLetId operand_let[RLZ_OPERANDS_MAX]);
+// The nest, and in *lets (may be null) the let that each input reads, in the arena.
+const RlzNest *rlz_nest_make(const RlzNestInput *input, Arena *arena, const CoreLetId **lets);
+
+// The number of the axis of this role (I, J, REDUCED of a row nest), −1 where it is empty.
+int32_t rlz_nest_axis(const RlzNest *nest, RlzRole role);
+// 1 where the role is empty.
+int64_t rlz_nest_extent(const RlzNest *nest, RlzRole role);
+// Elements from an operand's first to its last, which is the size of its buffer; 0: there are none.
+int64_t rlz_operand_span(const RlzNest *nest, const RlzOperand *operand);
 
 // A canonical text of everything that a kernel depends on; the kernel cache's key.
 Str rlz_nest_text(const RlzNest *nest, Arena *arena);
-// Weighted operations of the nest, for the default thread split.
+// Weighted operations of the nest (prim.def), for the default thread split.
 double rlz_nest_weight(const RlzNest *nest);
-// Bytes read and written once each; floating-point operations (a product counts 2).
+// Bytes read and written once each; floating-point operations (a product counts 2, an elementwise
+// function 1).
 double rlz_nest_bytes(const RlzNest *nest);
 double rlz_nest_flops(const RlzNest *nest);
 

@@ -9,30 +9,35 @@
 #include "core/eval.h"
 
 typedef struct RlzSite {
-    Str site;    // "loss/%12"
+    Str site; // "loss/%12"
     DType type;
-    Span span;   // in the record's text
+    Span span; // in the record's text
 } RlzSite;
 
 typedef struct RlzRealization {
     Str name;
-    DType uniform;        // "default"
+    DType uniform; // "default"
     DType params, state;
     Vec(RlzSite) sites;
-    bool multiply_add;    // "product": "mul-add"
-    CoreReduce reduce;    // "reduce": "stripes16"
+    bool multiply_add; // "product": "mul-add"
+    CoreReduce reduce; // "reduce": "stripes16"
     bool has_accumulate;
     DType accumulate;
-    uint32_t source;      // 0 for a uniform one
+    double gap;      // as recorded; 0: none
+    uint32_t source; // 0 for a uniform one
 } RlzRealization;
 
 // `text` is "f64", "f32", "bf16" or "@FILE". Null with a diagnostic (E7001) where it is malformed.
 // Under bf16 params and state default to f32.
 RlzRealization *rlz_realization_read(Context *context, Arena *arena, Str text);
-// Every site must exist and launch; a member of a group must have its root's type (E7001).
-bool rlz_realization_check(CoreProgram *program, const RlzRealization *realization);
-// The table that executors read.
-CoreArithmetic *rlz_arithmetic(CoreProgram *program, Arena *arena,
+// Every site must exist and launch; a member of a group must not be typed apart from its root
+// (E7001). Members that the record does not name have their root's type.
+bool rlz_realization_check(const CoreProgram *program, const RlzRealization *realization);
+// Kernels accumulate in the arithmetic type: another accumulation type is refused (E7002).
+bool rlz_realization_lowers(Context *context, const RlzRealization *realization);
+// The table that executors read. Lets of parameter trees have the type `params`, but the trees
+// after the first of an optimizer's results, its state, have the type `state`.
+CoreArithmetic *rlz_arithmetic(const CoreProgram *program, Arena *arena,
                                const RlzRealization *realization, bool fusion);
 
 #endif
