@@ -17,49 +17,62 @@
 typedef enum RtBackend { RT_REF, RT_KERNEL, RT_NATIVE } RtBackend;
 
 typedef struct RtOptions {
-    RtBackend backend;
+    RtBackend backend; // KERNEL or NATIVE; the reference evaluator runs Core itself (core_eval)
+    bool count_only;   // build for the counts: no kernel is lowered, the program cannot run
     const CoreArithmetic *arithmetic;
     RlzTarget target;
-    Pool *pool;
-    Native *native;      // RT_NATIVE
+    Pool *pool;          // null: one worker
+    Native *native;      // NATIVE
     const int64_t *dims; // values of global dimensions by DimId
-    CoreHyper hyper;
+    CoreHyper hyper;     // values of hyperparameters; may be null
     void *hyper_data;
 } RtOptions;
 
+// A kernel of the program's cache and its executors' forms.
+typedef struct RtKernel {
+    const Kernel *kernel;
+    const KrnCode *code;  // KERNEL
+    NatFunction function; // NATIVE
+    size_t scratch;       // bytes a worker needs
+} RtKernel;
+
 typedef struct RtLaunch {
-    CoreFnId fn;         // site
+    CoreFnId fn; // site
     CoreLetId let;
-    uint32_t leaf;       // launches over a parameter tree: which leaf
+    uint32_t leaf; // launches over a parameter tree: which leaf
     const RlzNest *nest;
     RlzLayout layout;
-    const Kernel *kernel;
-    NatFunction code;    // native
-    void **buffers;      // by kernel buffer (worker 0)
-    void ***worker_buffers; // by worker where scratch differs; null: all share `buffers`
-    uint32_t workers;    // 1: not split
-    double weight;
+    RtKernel *kernel;
+    uint32_t workers; // 1: not split
+    void ***buffers;  // [worker][kernel buffer]
 } RtLaunch;
 
-typedef struct RtProgram {
-    CoreProgram *core;
-    CoreFnId entry;
-    Vec(RtLaunch) launches;
-    CoreValue result;    // tensors that point into the program's memory; overwritten by each run
-    size_t peak_bytes;   // of intermediates and results
-    double flops, bytes;
-    double build_seconds, compile_seconds;
-} RtProgram;
+typedef struct RtProgram RtProgram;
 
-// Null with diagnostics (a shape that does not fit, sizes whose product overflows, memory). The
+typedef struct RtSummary {
+    uint32_t launches, kernels;
+    size_t peak_bytes;   // intermediates, results and scratch, as planned
+    double flops, bytes; // of all nests
+    double build_seconds, compile_seconds;
+} RtSummary;
+
+// Null with diagnostics (a size that overflows, a scalar without a value, LLVM that fails). The
 // arguments' tensors must stay where they are while the program is used. `dims` and `pack`: the
-// entry function's own, as in core_eval.
+// entry function's own, as in core_eval. The arena must outlive the program.
 RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, CoreFnId entry,
                     const CoreValue *arguments, const int64_t *dims, uint32_t pack_rank,
                     const int64_t *pack);
+// Runs every launch in order. Allocates nothing.
 void rt_run(RtProgram *program);
-// Runs each launch by itself `runs` times; seconds[i] is the median of launch i.
-void rt_time(RtProgram *program, uint32_t runs, double *seconds);
-void rt_free(RtProgram *program);
+// The entry's result: tensors in the program's memory, overwritten by each run.
+CoreValue rt_result(const RtProgram *program);
+RtSummary rt_summary(const RtProgram *program);
+uint32_t rt_launch_count(const RtProgram *program);
+const RtLaunch *rt_launch_at(const RtProgram *program, uint32_t index);
+// One launch alone, on the values that the last run left.
+void rt_run_launch(RtProgram *program, uint32_t index);
+// Host scalars of hyperparameters are read anew from options.hyper (the step `t` has moved on).
+// False with a diagnostic where one has no value.
+bool rt_refresh(RtProgram *program);
 
 #endif

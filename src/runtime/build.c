@@ -1,0 +1,521 @@
+// Building a program: the walk over Core at concrete shapes that lists the launches.
+//
+// A let's value is a tensor in a buffer, a host scalar, a range, or a list of such (the leaves of a
+// parameter tree, the parts of a tuple). Lets that launch nothing only make new views of buffers;
+// each let that launches makes a nest and a buffer for its result. Scalars and ranges stay what
+// they are as operands of a nest; where they leave their function (an argument, a part of a tuple,
+// a result) or are an operand by index, they become constants in memory.
+#include "core/launch.h"
+#include "runtime/program.h"
+
+#include <stdlib.h>
+
+typedef struct Value Value;
+struct Value {
+    RlzValue at;     // how the tensor lies
+    uint32_t buffer; // MEMORY
+    uint32_t count;  // lists: parts
+    Value *parts;
+};
+
+typedef struct Frame {
+    const CoreFn *fn;
+    CoreFnId id;
+    CoreFrame dims;
+    Value *values; // by let
+} Frame;
+
+typedef struct Builder {
+    RtProgram *program;
+    CoreProgram *core;
+    Arena *arena;
+    bool failed;
+} Builder;
+
+// ---- values ---------------------------------------------------------------------------------
+
+static void fail_size(Builder *b, Span span, CoreConcrete failure, DimId missing) {
+    Str why = core_concrete_text(b->core, failure, missing, b->arena);
+    diag(&b->core->context->diags, E6002, span, why.at);
+    b->failed = true;
+}
+
+static bool concrete(Builder *b, const Frame *frame, CoreTypeId type, Span span, Shape *shape,
+                     int64_t *range) {
+    DimId missing = 0;
+    CoreConcrete result = core_concrete(b->core, type, &frame->dims, shape, range, &missing);
+    if (result == CORE_CONCRETE_OK)
+        return true;
+    fail_size(b, span, result, missing);
+    return false;
+}
+
+static uint32_t buffer_add(Builder *b, size_t bytes, void *external) {
+    RtBuffer buffer = {.bytes = bytes, .external = external, .first = b->program->launches.count};
+    buffer.last = buffer.first;
+    vec_push(b->arena, &b->program->buffers, buffer);
+    return b->program->buffers.count - 1;
+}
+
+static Value external_value(Builder *b, Tensor tensor, int64_t range) {
+    Value value = {.at = {RLZ_MEMORY, tensor.type, tensor.shape, .range = range}};
+    value.buffer = buffer_add(b, 0, tensor.data);
+    return value;
+}
+
+static Value value_of_argument(Builder *b, const Frame *frame, const CoreValue *argument,
+                               CoreTypeId type, Span span) {
+    CoreKind kind = core_type(b->core, type)->kind;
+    if (kind == CORE_REAL || kind == CORE_IDX) {
+        Shape shape;
+        int64_t range;
+        if (!concrete(b, frame, type, span, &shape, &range))
+            return (Value){0};
+        check_that(shape_same_extents(&shape, &argument->tensor.shape));
+        return external_value(b, argument->tensor, range);
+    }
+    Value value = {.count = argument->count,
+                   .parts = arena_array(b->arena, Value, argument->count)};
+    for (uint32_t i = 0; i < argument->count; i++) {
+        const CoreValue *part = &argument->parts[i];
+        if (kind == CORE_TUPLE)
+            value.parts[i] =
+                value_of_argument(b, frame, part, core_type(b->core, type)->part[i], span);
+        else
+            value.parts[i] = external_value(b, part->tensor, 0);
+    }
+    return value;
+}
+
+static bool scalar_has_hyper(const CoreProgram *core, CoreScalar scalar) {
+    const CoreScalarNode *node = core_scalar(core, scalar);
+    switch (node->kind) {
+    case CORE_SCALAR_HYPER:
+        return true;
+    case CORE_SCALAR_RATIONAL:
+    case CORE_SCALAR_EXTENT:
+        return false;
+    case CORE_SCALAR_APPLY:
+    case CORE_SCALAR_POWER:
+        return scalar_has_hyper(core, node->a) || (node->b && scalar_has_hyper(core, node->b));
+    }
+    bug("a scalar of no kind: %d", (int)node->kind);
+}
+
+static double scalar_number(Builder *b, const Frame *frame, CoreScalar scalar, DType type,
+                            Span span) {
+    const RtOptions *options = &b->program->options;
+    double number;
+    if (core_scalar_value(b->core, scalar, frame->dims.by_dim, options->hyper, options->hyper_data,
+                          type, &number))
+        return number;
+    diag(&b->core->context->diags, E6003, span, core_scalar_text(b->core, scalar, b->arena).at);
+    b->failed = true;
+    return 0;
+}
+
+// A host scalar of hyperparameters in memory, in the type in which it is read.
+static Value cell_value(Builder *b, const Frame *frame, CoreScalar scalar, DType type, Span span) {
+    Tensor tensor = tensor_new(b->arena, type, 0, NULL);
+    tensor_set(&tensor, 0, scalar_number(b, frame, scalar, type, span));
+    RtCell cell = {scalar, type, frame->dims.by_dim, tensor.data};
+    vec_push(b->arena, &b->program->cells, cell);
+    return external_value(b, tensor, 0);
+}
+
+// The value of a let where it has to lie in memory: a scalar is rounded to its site's storage, a
+// range is written out.
+static Value memory_value(Builder *b, const Frame *frame, CoreLetId let) {
+    Value *value = &frame->values[let];
+    Span span = core_let(frame->fn, let)->span;
+    if (value->parts || value->at.source == RLZ_MEMORY)
+        return *value;
+    if (value->at.source == RLZ_CONSTANT) {
+        DType type = b->program->options.arithmetic->storage[frame->id][let];
+        if (scalar_has_hyper(b->core, value->at.scalar))
+            return cell_value(b, frame, value->at.scalar, type, span);
+        Tensor tensor = tensor_new(b->arena, type, value->at.shape.rank, value->at.shape.extent);
+        tensor_set(&tensor, 0, scalar_number(b, frame, value->at.scalar, type, span));
+        return external_value(b, tensor, 0);
+    }
+    const Shape *shape = &value->at.shape;
+    Tensor tensor = tensor_new(b->arena, value->at.type, shape->rank, shape->extent);
+    int64_t count = shape_count(shape);
+    for (int64_t i = 0; i < count; i++)
+        tensor_set(&tensor, i, (double)shape_offset(shape, i));
+    return external_value(b, tensor, value->at.range);
+}
+
+// ---- lets that launch nothing ---------------------------------------------------------------
+
+static Value view_value(Builder *b, const Frame *frame, CoreLetId let) {
+    Value value = frame->values[core_operand(frame->fn, let, 0)];
+    Shape shape;
+    int64_t range;
+    const CoreLet *at = core_let(frame->fn, let);
+    if (!concrete(b, frame, at->type, at->span, &shape, &range))
+        return (Value){0};
+    bool fits = shape_view(&value.at.shape, &shape);
+    check_that(fits);
+    value.at.shape = shape;
+    return value;
+}
+
+static Value field_value(Builder *b, const Frame *frame, CoreLetId let) {
+    const CoreAttr *attr = core_let(frame->fn, let)->attr;
+    CoreLetId base = core_operand(frame->fn, let, 0);
+    CoreTree tree = core_type(b->core, core_let(frame->fn, base)->type)->tree;
+    uint32_t first, leaves;
+    bool found = core_leaf_range(b->core, tree, attr->path_count, attr->path, &first, &leaves);
+    check_that(found);
+    Value *parts = frame->values[base].parts + first;
+    CoreKind kind = core_type(b->core, core_let(frame->fn, let)->type)->kind;
+    return kind == CORE_PARAMS ? (Value){.count = leaves, .parts = parts} : parts[0];
+}
+
+static Value permuted_value(const Frame *frame, CoreLetId let) {
+    Value value = frame->values[core_operand(frame->fn, let, 0)];
+    const CoreAttr *attr = core_let(frame->fn, let)->attr;
+    Shape from = value.at.shape;
+    for (uint32_t i = 0; i < from.rank; i++) {
+        value.at.shape.extent[i] = from.extent[attr->order[i]];
+        value.at.shape.stride[i] = from.stride[attr->order[i]];
+    }
+    return value;
+}
+
+static Value free_value(Builder *b, const Frame *frame, CoreLetId let) {
+    const CoreLet *at = core_let(frame->fn, let);
+    switch (at->prim) {
+    case CORE_scalar:
+        return (Value){.at = {.source = RLZ_CONSTANT, .scalar = at->attr->scalar}};
+    case CORE_field:
+        return field_value(b, frame, let);
+    case CORE_view:
+        return view_value(b, frame, let);
+    case CORE_range: {
+        Value value = {.at = {.source = RLZ_IOTA}};
+        if (concrete(b, frame, at->type, at->span, &value.at.shape, &value.at.range))
+            value.at.type = dtype_of_bound((uint64_t)value.at.range);
+        return value;
+    }
+    case CORE_tuple: {
+        Value value = {.count = at->count, .parts = arena_array(b->arena, Value, at->count + 1)};
+        for (uint32_t i = 0; i < at->count; i++)
+            value.parts[i] = memory_value(b, frame, core_operand(frame->fn, let, i));
+        return value;
+    }
+    case CORE_item:
+        return frame->values[core_operand(frame->fn, let, 0)].parts[at->attr->number];
+    default:
+        bug("%s is no primitive that launches nothing", core_prims[at->prim].text);
+    }
+}
+
+// ---- launches -------------------------------------------------------------------------------
+
+typedef struct NestData {
+    Builder *b;
+    const Frame *frame;
+    CoreLetId root;
+    int64_t leaf; // −1: not over a tree
+    DType arithmetic;
+    Value *memory; // by let: values put into memory for this nest
+    Span span;
+} NestData;
+
+static const Value *operand_value(NestData *data, CoreLetId let) {
+    const Value *value = &data->frame->values[let];
+    if (value->parts)
+        return &value->parts[data->leaf];
+    CoreClass class = core_prims[core_let(data->frame->fn, data->root)->prim].class;
+    bool cell =
+        value->at.source == RLZ_CONSTANT && scalar_has_hyper(data->b->core, value->at.scalar);
+    if (value->at.source == RLZ_MEMORY || (class == CORE_ELEMENTWISE && !cell))
+        return value;
+    Value *stored = &data->memory[let];
+    if (!stored->buffer)
+        *stored =
+            cell ? cell_value(data->b, data->frame, value->at.scalar, data->arithmetic, data->span)
+                 : memory_value(data->b, data->frame, let);
+    return stored;
+}
+
+static RlzValue nest_value(void *data, CoreLetId let) {
+    return operand_value(data, let)->at;
+}
+
+static double nest_round(void *data, CoreScalar scalar, DType type) {
+    NestData *nest = data;
+    return scalar_number(nest->b, nest->frame, scalar, type, nest->span);
+}
+
+// The kernel of a nest under its layout, from the program's cache.
+static RtKernel *kernel_of(Builder *b, const RlzNest *nest, const RlzLayout *layout) {
+    RtProgram *program = b->program;
+    StrBuf key = {.arena = b->arena};
+    buf_add(&key, rlz_nest_text(nest, b->arena));
+    buf_format(&key, "\ntarget %u ", program->options.target);
+    buf_add(&key, rlz_layout_text(nest, layout, b->arena));
+    bool fresh;
+    uint32_t *slot = map_slot(program->kernel_of, key.at, key.size, &fresh);
+    if (!fresh)
+        return program->kernels.at[*slot];
+    *slot = program->kernels.count;
+    RtKernel *kernel = arena_new_of(b->arena, RtKernel);
+    vec_push(b->arena, &program->kernels, kernel);
+    if (program->options.count_only)
+        return kernel;
+    kernel->kernel = krn_lower(nest, layout, b->arena, b->core->context->names);
+    kernel->scratch = krn_scratch_size(kernel->kernel);
+#ifndef NDEBUG
+    Str errors;
+    if (!krn_verify(kernel->kernel, b->arena, &errors))
+        bug("a lowered kernel does not verify:\n%s\n%s", errors.at,
+            krn_print(kernel->kernel, b->arena).at);
+#endif
+    return kernel;
+}
+
+static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const CoreLetId *operands,
+                       uint32_t output) {
+    RtProgram *program = b->program;
+    const RtOptions *options = &program->options;
+    uint32_t workers = options->pool ? pool_workers(options->pool) : 1;
+    RlzLayout layout =
+        rlz_layout_default(nest, options->target, workers, options->backend != RT_NATIVE);
+    RtLaunch launch = {.fn = data->frame->id,
+                       .let = data->root,
+                       .leaf = data->leaf < 0 ? 0 : (uint32_t)data->leaf,
+                       .nest = nest,
+                       .layout = layout,
+                       .workers = 1};
+    launch.kernel = kernel_of(b, nest, &layout);
+    if (layout.split_depth >= 0 && !options->count_only)
+        launch.workers = (uint32_t)MAX(
+            1, MIN((int64_t)layout.split_workers, launch.kernel->kernel->split_count));
+    uint32_t number = program->launches.count;
+    RtUse use = {0};
+    for (uint32_t i = 0; i < nest->inputs; i++) {
+        if (nest->input[i].source != RLZ_MEMORY)
+            continue;
+        uint32_t buffer = operand_value(data, operands[i])->buffer;
+        program->buffers.at[buffer].last = number;
+        use.buffer[use.count++] = buffer;
+    }
+    use.buffer[use.count++] = output;
+    if (launch.kernel->scratch) {
+        use.scratch = buffer_add(b, launch.kernel->scratch * launch.workers, NULL);
+    }
+    vec_push(b->arena, &program->launches, launch);
+    vec_push(b->arena, &program->uses, use);
+    program->summary.flops += rlz_nest_flops(nest);
+    program->summary.bytes += rlz_nest_bytes(nest);
+}
+
+// The launch of a let's nest (or of one leaf of it); its value.
+static Value launch_value(Builder *b, const Frame *frame, CoreLetId let, CoreTypeId type,
+                          int64_t leaf) {
+    const CoreLet *at = core_let(frame->fn, let);
+    Value value = {.at = {.source = RLZ_MEMORY}};
+    if (!concrete(b, frame, type, at->span, &value.at.shape, &value.at.range))
+        return value;
+    const CoreArithmetic *arithmetic = b->program->options.arithmetic;
+    DType storage = arithmetic->storage[frame->id][let];
+    value.at.type = core_type(b->core, type)->kind == CORE_IDX
+                        ? dtype_of_bound((uint64_t)value.at.range)
+                        : storage;
+    size_t bytes = (size_t)shape_count(&value.at.shape) * dtype_size(value.at.type);
+    value.buffer = buffer_add(b, bytes, NULL);
+    NestData data = {.b = b,
+                     .frame = frame,
+                     .root = let,
+                     .leaf = leaf,
+                     .arithmetic = dtype_arithmetic(storage),
+                     .memory = arena_array(b->arena, Value, frame->fn->lets.count),
+                     .span = at->span};
+    RlzNestInput input = {.program = b->core,
+                          .fn = frame->id,
+                          .root = let,
+                          .arithmetic = arithmetic,
+                          .value = nest_value,
+                          .round = nest_round,
+                          .data = &data,
+                          .output = value.at,
+                          .result = value.at.shape};
+    RlzNest *nest = arena_new_of(b->arena, RlzNest);
+    CoreLetId operands[RLZ_OPERANDS_MAX];
+    rlz_nest_make(&input, nest, operands);
+    launch_add(b, &data, nest, operands, value.buffer);
+    return value;
+}
+
+static Value launch_tree(Builder *b, const Frame *frame, CoreLetId let) {
+    CoreLeaf *leaves;
+    CoreTree tree = core_type(b->core, core_let(frame->fn, let)->type)->tree;
+    uint32_t count = core_tree_leaves(b->core, tree, b->arena, &leaves);
+    Value value = {.count = count, .parts = arena_array(b->arena, Value, count + 1)};
+    for (uint32_t i = 0; i < count && !b->failed; i++)
+        value.parts[i] = launch_value(b, frame, let, leaves[i].type, i);
+    return value;
+}
+
+// ---- functions ------------------------------------------------------------------------------
+
+static Value call_value(Builder *b, const Frame *caller, CoreLetId let);
+
+static void walk(Builder *b, Frame *frame) {
+    const CoreFn *fn = frame->fn;
+    bool fusion = b->program->options.arithmetic->fusion;
+    for (CoreLetId let = fn->params; let < fn->lets.count && !b->failed; let++) {
+        const CoreLet *at = core_let(fn, let);
+        CoreClass class = core_prims[at->prim].class;
+        if (class == CORE_FREE)
+            frame->values[let] = free_value(b, frame, let);
+        else if (class == CORE_CALL)
+            frame->values[let] = call_value(b, frame, let);
+        else if (core_permute_is_view(fn, let))
+            frame->values[let] = permuted_value(frame, let);
+        else if (!core_let_launches(fn, let, fusion))
+            continue; // a member inside a group: only its group reads it
+        else if (core_type(b->core, at->type)->kind == CORE_PARAMS)
+            frame->values[let] = launch_tree(b, frame, let);
+        else
+            frame->values[let] = launch_value(b, frame, let, at->type, -1);
+    }
+}
+
+static Value call_value(Builder *b, const Frame *caller, CoreLetId let) {
+    const CoreLet *at = core_let(caller->fn, let);
+    Frame callee = {.fn = core_fn(b->core, at->attr->callee), .id = at->attr->callee};
+    if (!core_callee_frame(b->core, at->attr, &caller->dims, b->arena, &callee.dims)) {
+        fail_size(b, at->span, CORE_CONCRETE_OVERFLOW, 0);
+        return (Value){0};
+    }
+    callee.values = arena_array(b->arena, Value, callee.fn->lets.count);
+    for (uint32_t i = 0; i < at->count; i++)
+        callee.values[i] = memory_value(b, caller, core_operand(caller->fn, let, i));
+    walk(b, &callee);
+    return b->failed ? (Value){0} : memory_value(b, &callee, callee.fn->result);
+}
+
+static void live_on(Builder *b, const Value *value) {
+    if (!value->parts) {
+        b->program->buffers.at[value->buffer].last = RT_FOREVER;
+        return;
+    }
+    for (uint32_t i = 0; i < value->count; i++)
+        live_on(b, &value->parts[i]);
+}
+
+static void *buffer_memory(const RtProgram *program, uint32_t buffer) {
+    const RtBuffer *at = &program->buffers.at[buffer];
+    return at->external ? at->external : (char *)program->block + at->offset;
+}
+
+static CoreValue result_value(Builder *b, const Value *value, CoreTypeId type) {
+    CoreValue result = {.type = type};
+    if (!value->parts) {
+        result.tensor =
+            (Tensor){value->at.type, value->at.shape, buffer_memory(b->program, value->buffer)};
+        return result;
+    }
+    const CoreType *tuple = core_type(b->core, type);
+    CoreLeaf *leaves = NULL;
+    if (tuple->kind == CORE_PARAMS)
+        core_tree_leaves(b->core, tuple->tree, b->arena, &leaves);
+    result.count = value->count;
+    result.parts = arena_array(b->arena, CoreValue, value->count + 1);
+    for (uint32_t i = 0; i < value->count; i++)
+        result.parts[i] =
+            result_value(b, &value->parts[i], leaves ? leaves[i].type : tuple->part[i]);
+    return result;
+}
+
+// ---- after the walk: memory, code, pointers -------------------------------------------------
+
+static void resolve(Builder *b) {
+    RtProgram *program = b->program;
+    for (uint32_t i = 0; i < program->launches.count; i++) {
+        RtLaunch *launch = &program->launches.at[i];
+        const RtUse *use = &program->uses.at[i];
+        const Kernel *kernel = launch->kernel->kernel;
+        launch->buffers = arena_array(b->arena, void **, launch->workers);
+        for (uint32_t w = 0; w < launch->workers; w++) {
+            void **at = launch->buffers[w] = arena_array(b->arena, void *, kernel->buffers.count);
+            for (uint32_t j = 0; j < use->count; j++)
+                at[j] = buffer_memory(program, use->buffer[j]);
+            if (use->scratch)
+                krn_scratch_place(
+                    kernel,
+                    (char *)buffer_memory(program, use->scratch) + w * launch->kernel->scratch, at);
+        }
+    }
+}
+
+static bool compile(Builder *b) {
+    RtProgram *program = b->program;
+    uint32_t count = program->kernels.count;
+    double started = clock_seconds();
+    if (program->options.backend == RT_KERNEL) {
+        for (uint32_t i = 0; i < count; i++)
+            program->kernels.at[i]->code = krn_code(program->kernels.at[i]->kernel, b->arena);
+    } else {
+        Kernel **kernels = arena_array(b->arena, Kernel *, count);
+        NatFunction *functions = arena_array(b->arena, NatFunction, count);
+        for (uint32_t i = 0; i < count; i++)
+            kernels[i] = (Kernel *)program->kernels.at[i]->kernel;
+        if (!nat_compile(program->options.native, count, kernels, functions))
+            return false;
+        for (uint32_t i = 0; i < count; i++)
+            program->kernels.at[i]->function = functions[i];
+    }
+    program->summary.compile_seconds = clock_seconds() - started;
+    return true;
+}
+
+static bool finish(Builder *b, const Value *result, CoreTypeId type) {
+    RtProgram *program = b->program;
+    program->summary.launches = program->launches.count;
+    program->summary.kernels = program->kernels.count;
+    live_on(b, result);
+    size_t size =
+        rt_plan(program->buffers.at, program->buffers.count, program->launches.count, b->arena);
+    program->summary.peak_bytes = size;
+    if (program->options.count_only)
+        return true;
+    int64_t bytes = (int64_t)size;
+    program->block = tensor_new(b->arena, U8, 1, &bytes).data;
+    program->result = result_value(b, result, type);
+    resolve(b);
+    return compile(b);
+}
+
+RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, CoreFnId entry,
+                    const CoreValue *arguments, const int64_t *dims, uint32_t pack_rank,
+                    const int64_t *pack) {
+    double started = clock_seconds();
+    RtProgram *program = arena_new_of(arena, RtProgram);
+    program->core = core;
+    program->arena = arena;
+    program->options = *options;
+    program->kernel_of = map_new(arena);
+    vec_push(arena, &program->buffers, (RtBuffer){0});
+    Builder b = {.program = program, .core = core, .arena = arena};
+    Frame frame = {.fn = core_fn(core, entry), .id = entry};
+    frame.dims = core_entry_frame(core, frame.fn, options->dims, dims, pack_rank, pack, arena);
+    frame.values = arena_array(arena, Value, frame.fn->lets.count);
+    for (uint32_t i = 0; i < frame.fn->params && !b.failed; i++) {
+        const CoreLet *param = core_let(frame.fn, i);
+        frame.values[i] = value_of_argument(&b, &frame, &arguments[i], param->type, param->span);
+    }
+    if (!b.failed)
+        walk(&b, &frame);
+    if (b.failed)
+        return NULL;
+    Value result = memory_value(&b, &frame, frame.fn->result);
+    if (b.failed || !finish(&b, &result, core_let(frame.fn, frame.fn->result)->type))
+        return NULL;
+    program->summary.build_seconds = clock_seconds() - started - program->summary.compile_seconds;
+    return program;
+}
