@@ -167,7 +167,9 @@ typedef struct CoreAttr {
     const CoreAxis *pack;    // the caller's own pack)
     const uint8_t *labels[3];// ein: a label (0, 1, …) for each axis of operand 0, 1 and the result;
                              // numbered by first appearance in operand 0, then operand 1
-    const uint8_t *order;    // permute
+    uint8_t label_count[3];  // the ranks of the three
+    uint8_t order_count;     // permute: the operand's rank
+    const uint8_t *order;
 } CoreAttr;
 
 typedef struct CoreLet {

@@ -2,8 +2,9 @@
 // ids. `B * T`, `4 * D` and `D / H` (where it divides exactly) are extents.
 //
 // A polynomial is a sum of monomials, each an integer coefficient times dimensions with powers,
-// sorted; it is hash-consed in its table. Products and sums whose coefficients overflow 63 bits
-// are EXTENT_NONE, which the caller reports.
+// sorted; it is hash-consed in its table. Products and sums whose coefficients overflow 63 bits,
+// or that grow beyond 64 factors in a monomial or 256 monomials, are EXTENT_NONE, which the caller
+// reports. NONE and PACK as an operand give NONE.
 #ifndef PRESK_CORE_EXTENT_H
 #define PRESK_CORE_EXTENT_H
 
@@ -46,5 +47,7 @@ bool extent_value(const ExtentTable *table, Extent a, const int64_t *by_dim, int
                   DimId *missing);
 // "B * T", "4 * D", "...": in terms of the source.
 Str extent_text(const ExtentTable *table, Extent a, Arena *arena);
+// The same onto a string, with other names for some dims (by DimId, 0: its own; null: none).
+void extent_write(const ExtentTable *table, Extent a, const Name *names, StrBuf *buf);
 
 #endif
