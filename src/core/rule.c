@@ -610,6 +610,12 @@ CoreTypeId core_type_rule(CoreProgram *program, const CoreFn *fn, CorePrim prim,
     for (uint32_t i = 0; i < count; i++)
         if (operands[i] >= fn->lets.count)
             return refuse(&rule, "operand %u of `%s` is not there yet", i + 1, info->text);
+    for (uint32_t i = 0; i <= count; i++) {
+        CoreTypeId part = i < count ? core_let(fn, operands[i])->type : stated;
+        Str fault = i == count && !part ? STR("") : core_type_fault(program, part, program->arena);
+        if (fault.size)
+            return refuse(&rule, "a type around `%s` is malformed: %s", info->text, fault.at);
+    }
     CoreTypeId type = rule_of(&rule);
     Str fault = type ? core_type_fault(program, type, program->arena) : STR("");
     if (fault.size)
