@@ -84,24 +84,24 @@ static KrnValue operation(KrnBuilder *b, KrnInst inst) {
 
 KrnValue krn_op1(KrnBuilder *b, KrnOp op, KrnValue a) {
     check_that(krn_arity(op) == 1 && op != KRN_SHL && op != KRN_SHR);
-    return operation(b, (KrnInst){.op = op, .a = a});
+    return operation(b, (KrnInst){.op = (uint8_t)op, .a = a});
 }
 
 KrnValue krn_op2(KrnBuilder *b, KrnOp op, KrnValue a, KrnValue b2) {
     check_that(krn_arity(op) == 2);
-    return operation(b, (KrnInst){.op = op, .a = a, .b = b2});
+    return operation(b, (KrnInst){.op = (uint8_t)op, .a = a, .b = b2});
 }
 
 KrnValue krn_op3(KrnBuilder *b, KrnOp op, KrnValue a, KrnValue b2, KrnValue c) {
     check_that(krn_arity(op) == 3);
-    return operation(b, (KrnInst){.op = op, .a = a, .b = b2, .c = c});
+    return operation(b, (KrnInst){.op = (uint8_t)op, .a = a, .b = b2, .c = c});
 }
 
 KrnValue krn_shift(KrnBuilder *b, KrnOp op, KrnValue a, int64_t count) {
     check_that(op == KRN_SHL || op == KRN_SHR);
     int64_t width = krn_type_of(b->kernel, a).scalar == KRN_I64 ? 64 : 32;
     check_that(count >= 0 && count < width);
-    return operation(b, (KrnInst){.op = op, .a = a, .integer = count});
+    return operation(b, (KrnInst){.op = (uint8_t)op, .a = a, .integer = count});
 }
 
 KrnValue krn_splat(KrnBuilder *b, KrnValue scalar, uint32_t lanes) {
