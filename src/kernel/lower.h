@@ -10,7 +10,7 @@
 // A scalar sequential kernel (lanes 1, tile [1, 1], no split) is krn_lower at rlz_layout_scalar:
 // what every other layout is compared with. The layout has been resolved and checked. A layout that
 // states a split gives a kernel without one (split_count 0) where the loop at that depth has fewer
-// than two iterations, or a tail that no division of the loop avoids.
+// than two iterations, or stands in a loop over k that keeps its sums in the output.
 Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Names *names);
 
 #endif
