@@ -31,7 +31,7 @@ static int run(CliArgs *args) {
         return args->context->diags.errors ? CLI_DIAGNOSTICS : CLI_FINE;
     }
     int status = cli_report(args);
-    if (status == CLI_FINE)
+    if (status == CLI_FINE && !args->quiet)
         fprintf(stderr, "%s: %u functions, %u lines, no errors (%.1f ms)\n", args->positional[0],
                 program->core->fns.count - 1, program->lines, (clock_seconds() - started) * 1e3);
     return status;

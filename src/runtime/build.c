@@ -295,7 +295,7 @@ static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const Co
         launch.workers = (uint32_t)MAX(
             1, MIN((int64_t)layout.split_workers, launch.kernel->kernel->split_count));
     uint32_t number = program->launches.count;
-    RtUse use = {0};
+    RtUse use = {.buffer = arena_array(b->arena, uint32_t, nest->inputs + 1)};
     for (uint32_t i = 0; i < nest->inputs; i++) {
         if (nest->input[i].source != RLZ_MEMORY)
             continue;
@@ -341,11 +341,9 @@ static Value launch_value(Builder *b, const Frame *frame, CoreLetId let, CoreTyp
                           .value = nest_value,
                           .round = nest_round,
                           .data = &data,
-                          .output = value.at,
-                          .result = value.at.shape};
-    RlzNest *nest = arena_new_of(b->arena, RlzNest);
-    CoreLetId operands[RLZ_OPERANDS_MAX];
-    rlz_nest_make(&input, nest, operands);
+                          .output = value.at};
+    const CoreLetId *operands;
+    const RlzNest *nest = rlz_nest_make(&input, b->arena, &operands);
     launch_add(b, &data, nest, operands, value.buffer);
     return value;
 }

@@ -29,7 +29,7 @@ typedef struct RtCell {
 // Which buffers a launch reads and writes, by kernel buffer (inputs in nest order, the output).
 typedef struct RtUse {
     uint32_t count;
-    uint32_t buffer[RLZ_OPERANDS_MAX + 1];
+    uint32_t *buffer;
     uint32_t scratch; // a buffer with every worker's scratch, or 0
 } RtUse;
 
