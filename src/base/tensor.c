@@ -38,8 +38,8 @@ bool shape_is_contiguous(const Shape *shape) {
         if (shape->extent[i] == 1)
             continue;
         dense = dense && shape->stride[i] == expected;
-        if (dense)
-            expected *= shape->extent[i];
+        if (__builtin_mul_overflow(expected, shape->extent[i], &expected))
+            expected = -1; // no stride
     }
     return dense;
 }
