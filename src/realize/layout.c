@@ -1,0 +1,192 @@
+// Layouts: defaults, the loops they make, their text.
+#include "realize/layout.h"
+
+// ---- lanes --------------------------------------------------------------------------------------
+
+typedef enum LaneType { LANES_F32, LANES_F64, LANES_BF16 } LaneType;
+
+// bf16 is converted on load, so half a register of bf16 is a whole one of f32.
+static LaneType lane_type(const RlzNest *nest) {
+    bool wide = nest->arithmetic == F64 || nest->accumulate == F64;
+    bool narrow = nest->output.type == BF16;
+    for (uint32_t i = 0; i < nest->nodes; i++)
+        wide = wide || nest->node[i].arithmetic == F64;
+    for (uint32_t i = 0; i < nest->inputs; i++)
+        narrow = narrow || (nest->input[i].source == RLZ_MEMORY && nest->input[i].type == BF16);
+    return wide ? LANES_F64 : narrow ? LANES_BF16 : LANES_F32;
+}
+
+uint32_t rlz_lanes_legal(const RlzNest *nest, RlzTarget target, uint32_t lanes[RLZ_LANES_CHOICES]) {
+    static const uint32_t first[] = {[LANES_F32] = 4, [LANES_F64] = 2, [LANES_BF16] = 8};
+    LaneType type = lane_type(nest);
+    uint32_t widest = target / (type == LANES_F64 ? 64 : 32), count = 0;
+    lanes[count++] = 1;
+    for (uint32_t width = first[type]; width <= widest; width *= 2)
+        lanes[count++] = width;
+    return count;
+}
+
+// The widest legal count that divides or, where a tail can be peeled, does not exceed `extent`.
+static uint32_t widest(const RlzNest *nest, RlzTarget target, int64_t extent, bool divides) {
+    uint32_t lanes[RLZ_LANES_CHOICES], found = 1;
+    uint32_t count = rlz_lanes_legal(nest, target, lanes);
+    for (uint32_t i = 0; i < count; i++)
+        if (lanes[i] <= extent && (!divides || extent % lanes[i] == 0))
+            found = lanes[i];
+    return found;
+}
+
+static int32_t last_parallel(const RlzNest *nest) {
+    int32_t last = -1;
+    for (uint32_t i = 0; i < nest->axes; i++)
+        if (nest->role[i] == RLZ_PARALLEL)
+            last = (int32_t)i;
+    return last;
+}
+
+// Each lane of a gather would need an address of its own where the index varies along the lanes.
+static bool index_varies(const RlzNest *nest, int32_t axis) {
+    return nest->kind == RLZ_INDEXED && nest->input[1].source == RLZ_MEMORY &&
+           nest->input[1].stride[axis] != 0;
+}
+
+static uint32_t default_lanes(const RlzNest *nest, const RlzLayout *layout, RlzTarget target) {
+    int32_t axis = last_parallel(nest);
+    if (nest->kind == RLZ_CONTRACTION) {
+        int32_t j = rlz_nest_axis(nest, RLZ_J);
+        if (j < 0 || nest->input[1].stride[j] != 1)
+            return 1;
+        return layout->row_wise ? widest(nest, target, nest->extent[j], false)
+                                : widest(nest, target, layout->tile[1], true);
+    }
+    if (nest->reduce == CORE_REDUCE_STRIPES16)
+        return widest(nest, target, INT64_MAX, false);
+    if (axis < 0 || index_varies(nest, axis))
+        return 1;
+    return widest(nest, target, nest->extent[axis], false);
+}
+
+// ---- loops --------------------------------------------------------------------------------------
+
+static void add_loop(RlzLoop loops[], uint32_t *count, uint32_t axis, int64_t step, bool parallel) {
+    loops[(*count)++] = (RlzLoop){axis, step, parallel};
+}
+
+// The K axes as a block loop: those but the last one whole, the last in blocks.
+static void add_k_loops(const RlzNest *nest, int64_t block, RlzLoop loops[], uint32_t *count) {
+    for (uint32_t i = 0; i < nest->axes; i++)
+        if (nest->role[i] == RLZ_K)
+            add_loop(loops, count, i, i + 1 == nest->axes ? block : 1, false);
+}
+
+static void block_loop(const RlzNest *nest, const RlzLayout *layout, RlzRole role, RlzLoop loops[],
+                       uint32_t *count) {
+    int32_t axis = rlz_nest_axis(nest, role);
+    if (role == RLZ_K)
+        add_k_loops(nest, layout->kblock, loops, count);
+    else if (axis >= 0)
+        add_loop(loops, count, (uint32_t)axis, layout->tile[role == RLZ_J], true);
+}
+
+uint32_t rlz_layout_loops(const RlzNest *nest, const RlzLayout *layout,
+                          RlzLoop loops[RLZ_LOOPS_MAX]) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < nest->axes; i++)
+        if (nest->role[i] == RLZ_OUTER || nest->role[i] == RLZ_PARALLEL)
+            add_loop(loops, &count, i, 1, true);
+    if (nest->kind != RLZ_CONTRACTION) {
+        if (count)
+            loops[count - 1].step = layout->lanes;
+        return count;
+    }
+    if (layout->row_wise) {
+        block_loop(nest, layout, RLZ_I, loops, &count);
+        add_k_loops(nest, 1, loops, &count);
+        int32_t j = rlz_nest_axis(nest, RLZ_J);
+        if (j >= 0)
+            add_loop(loops, &count, (uint32_t)j, layout->lanes, true);
+        return count;
+    }
+    for (uint32_t i = 0; i < (layout->kblock ? 3u : 2u); i++)
+        block_loop(nest, layout, layout->order[i], loops, &count);
+    return count;
+}
+
+// ---- defaults -----------------------------------------------------------------------------------
+
+// Nests below this many weighted operations are not worth a second worker.
+static const double split_weight = 4e6;
+
+// The outermost loop that has anything to divide.
+static void default_split(const RlzNest *nest, RlzLayout *layout, uint32_t workers) {
+    if (workers < 2 || rlz_nest_weight(nest) <= split_weight)
+        return;
+    RlzLoop loops[RLZ_LOOPS_MAX];
+    uint32_t count = rlz_layout_loops(nest, layout, loops);
+    for (uint32_t depth = 0; depth < count && loops[depth].parallel; depth++) {
+        if (nest->extent[loops[depth].axis] >= 2 * loops[depth].step) {
+            layout->split_depth = (int32_t)depth;
+            layout->split_workers = workers;
+            return;
+        }
+    }
+}
+
+static void default_form(const RlzNest *nest, RlzLayout *layout) {
+    int32_t j = rlz_nest_axis(nest, RLZ_J);
+    if (nest->prim != CORE_dot || j < 0)
+        return;
+    if (nest->extent[j] % 8 == 0)
+        layout->tile[1] = 8;
+    else // a running sum in the output needs the output to hold it
+        layout->row_wise = nest->output.type == nest->accumulate;
+}
+
+RlzLayout rlz_layout_scalar(const RlzNest *nest) {
+    RlzLayout layout = {.tile = {1, 1},
+                        .order = {RLZ_I, RLZ_J, RLZ_K},
+                        .lanes = 1,
+                        .split_depth = -1,
+                        .passes = nest->prim == CORE_softmax ? 3 : 0};
+    return layout;
+}
+
+RlzLayout rlz_layout_default(const RlzNest *nest, RlzTarget target, uint32_t workers,
+                             bool lanes_one) {
+    RlzLayout layout = rlz_layout_scalar(nest);
+    if (nest->kind == RLZ_CONTRACTION)
+        default_form(nest, &layout);
+    if (!lanes_one)
+        layout.lanes = default_lanes(nest, &layout, target);
+    default_split(nest, &layout, workers);
+    return layout;
+}
+
+// ---- text ---------------------------------------------------------------------------------------
+
+static void contraction_text(const RlzLayout *layout, StrBuf *buf) {
+    if (layout->row_wise) {
+        buf_text(buf, "row-wise ");
+        return;
+    }
+    buf_format(buf, "tile [%u, %u] order ", layout->tile[0], layout->tile[1]);
+    for (uint32_t i = 0; i < (layout->kblock ? 3u : 2u); i++)
+        buf_text(buf, rlz_role_text(layout->order[i]));
+    if (layout->kblock)
+        buf_format(buf, " kblock %u", layout->kblock);
+    if (layout->pack)
+        buf_text(buf, " pack");
+    buf_char(buf, ' ');
+}
+
+Str rlz_layout_text(const RlzNest *nest, const RlzLayout *layout, Arena *arena) {
+    StrBuf buf = {.arena = arena};
+    if (nest->kind == RLZ_CONTRACTION)
+        contraction_text(layout, &buf);
+    if (nest->prim == CORE_softmax)
+        buf_format(&buf, "passes %u ", layout->passes);
+    buf_format(&buf, "lanes %u", layout->lanes);
+    if (layout->split_depth >= 0)
+        buf_format(&buf, " split %d over %u", layout->split_depth, layout->split_workers);
+    return buf_str(&buf);
+}
