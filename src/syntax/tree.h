@@ -11,7 +11,7 @@
 typedef uint32_t SynId;
 
 typedef enum SynKind {
-#define NODE(kind, text, children) SYN_##kind,
+#define NODE(kind, text, holds, children) SYN_##kind,
 #include "syntax/node.def"
 #undef NODE
     SYN_KIND_COUNT
@@ -42,18 +42,18 @@ typedef enum SynOp {
 typedef struct SynNode {
     uint8_t kind, op;
     Span span;
-    Name name;      // 0: none
+    Name name; // 0: none
     Span name_span;
-    Str text;       // literals: the number as written, the string with escapes resolved
+    Str text;              // literals: the number as written, the string with escapes resolved
     uint32_t first, count; // children: tree->children[first … first + count − 1]
 } SynNode;
 
 typedef struct SynTree {
     Arena *arena;
     uint32_t source;
-    Vec(SynNode) nodes;    // nodes.at[0] is the absent node
+    Vec(SynNode) nodes; // nodes.at[0] is the absent node
     Vec(SynId) children;
-    SynId program;         // SYN_PROGRAM, always there, even after errors
+    SynId program; // SYN_PROGRAM, always there, even after errors
 } SynTree;
 
 static inline const SynNode *syn_node(const SynTree *tree, SynId id) {
@@ -72,7 +72,13 @@ const char *syn_op_text(SynOp op); // the Unicode spelling
 // a declaration keyword). Never null.
 SynTree *syn_parse(Context *context, Arena *arena, uint32_t source);
 
-// The tree as indented text, with spans; and the tokens, one a line.
+// What is wrong with a tree, held against node.def: a child of another kind than its place asks
+// for, a name or text that is missing, a span outside of its parent's. Empty: the tree is legal.
+// syn_parse ends with it.
+Str syn_tree_fault(const SynTree *tree, Arena *arena);
+
+// The tree as indented text and the tokens, one a line, with spans as byte ranges; of the tokens
+// the errors go to context->diags.
 Str syn_print_tree(const SynTree *tree, const Context *context, Arena *arena);
 Str syn_print_tokens(Context *context, Arena *arena, uint32_t source);
 
