@@ -44,6 +44,12 @@ $(BUILD)/std.c: $(wildcard std/*.psk) scripts/embed.sh
 $(BUILD)/std.o: $(BUILD)/std.c | $(BUILD)/deps.ok
 	$(CC) $(CFLAGS) -c $< -o $@
 
+# What the emitter is made of: part of the cache's keys, and checked when the emitter is opened.
+EMIT_SOURCES := $(EMITTER) src/native/emit.h src/kernel/kernel.h src/kernel/kop.def src/base/number.h
+EMIT_BUILD = -DPRESK_EMIT_BUILD='"$(shell cat $(EMIT_SOURCES) | cksum | tr ' ' -) LLVM $(shell $(LLVM_CONFIG) --version)"'
+$(BUILD)/src/native/native.o $(BUILD)/src/native/library.o: override CFLAGS += $(EMIT_BUILD)
+$(BUILD)/src/native/native.o $(BUILD)/src/native/library.o: $(EMIT_SOURCES)
+
 $(BUILD)/libpresk.a: $(OBJECTS)
 	@rm -f $@
 	@ar rcs $@ $^
@@ -54,7 +60,7 @@ $(BUILD)/presk: $(BUILD)/src/cli/main.o $(BUILD)/libpresk.a
 # The only object that sees LLVM; opened on demand, from beside the program.
 $(BUILD)/libpresk_llvm.so: $(EMITTER) $(wildcard src/native/*.h src/kernel/*.h src/kernel/*.def) | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $$($(LLVM_CONFIG) --cflags | sed 's/-I/-isystem /') -std=c11 -fno-exceptions -shared $< -o $@ $$($(LLVM_CONFIG) --ldflags) -lLLVM-19
+	$(CC) $(CFLAGS) $(EMIT_BUILD) $$($(LLVM_CONFIG) --cflags | sed 's/-I/-isystem /') -std=c11 -fno-exceptions -shared $< -o $@ $$($(LLVM_CONFIG) --ldflags) -lLLVM-19
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libpresk.a
 	@mkdir -p $(@D)

@@ -17,18 +17,20 @@ typedef struct Native Native;
 typedef struct NatOptions {
     const char *cache_folder; // null: $PRESK_CACHE, else $XDG_CACHE_HOME/presk, else ~/.cache/presk
     bool no_cache;
-    uint32_t target;          // 128, 256, 512; 0: the machine's widest
-    uint32_t threads;         // compile threads
+    uint32_t target;  // 128, 256, 512; 0: the machine's widest
+    uint32_t threads; // compile threads; 0: pool_default_workers()
+    const char *cpu;  // an LLVM name such as "x86-64"; null: this machine
 } NatOptions;
 
 typedef struct NatStatistics {
-    uint32_t compiled, loaded; // kernels compiled by LLVM; taken from the disk cache
+    uint32_t compiled, loaded;            // kernels compiled by LLVM; taken from the disk cache
     double compile_seconds, load_seconds; // wall clock
 } NatStatistics;
 
 // The widest vector target of this processor: 512, 256 or 128; bits of vector register.
 uint32_t nat_machine_target(void);
 
+// Null with a diagnostic when the machine's vectors are narrower than the target.
 Native *nat_new(Context *context, Arena *arena, const NatOptions *options);
 void nat_free(Native *native); // unmaps all code
 // Compiles or loads kernels; functions[i] is kernels[i]'s code, valid until nat_free. Kernels of
