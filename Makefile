@@ -10,7 +10,7 @@ override CFLAGS += -std=c11 -D_GNU_SOURCE $(WARN) $(EXACT) -fPIC -pthread -Isrc 
 LIBS    := -ljansson -lunistring -lgmp -ldl -lm -pthread
 LLVM_CONFIG ?= llvm-config-19
 
-EMITTER := src/native/llvm_emit.c
+EMITTER := $(wildcard src/native/llvm_*.c)
 SOURCES := $(filter-out $(EMITTER) src/cli/main.c, $(wildcard src/*/*.c src/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/std.o
 UNIT    := $(wildcard tests/unit/*.c)
@@ -45,7 +45,8 @@ $(BUILD)/std.o: $(BUILD)/std.c | $(BUILD)/deps.ok
 	$(CC) $(CFLAGS) -c $< -o $@
 
 # What the emitter is made of: part of the cache's keys, and checked when the emitter is opened.
-EMIT_SOURCES := $(EMITTER) src/native/emit.h src/kernel/kernel.h src/kernel/kop.def src/base/number.h
+EMIT_SOURCES := $(EMITTER) src/native/llvm.h src/native/emit.h src/kernel/kernel.h src/kernel/kop.def \
+                src/base/number.h
 EMIT_BUILD = -DPRESK_EMIT_BUILD='"$(shell cat $(EMIT_SOURCES) | cksum | tr ' ' -) LLVM $(shell $(LLVM_CONFIG) --version)"'
 $(BUILD)/src/native/native.o $(BUILD)/src/native/library.o: override CFLAGS += $(EMIT_BUILD)
 $(BUILD)/src/native/native.o $(BUILD)/src/native/library.o: $(EMIT_SOURCES)
@@ -60,7 +61,7 @@ $(BUILD)/presk: $(BUILD)/src/cli/main.o $(BUILD)/libpresk.a
 # The only object that sees LLVM; opened on demand, from beside the program.
 $(BUILD)/libpresk_llvm.so: $(EMITTER) $(wildcard src/native/*.h src/kernel/*.h src/kernel/*.def) | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(EMIT_BUILD) $$($(LLVM_CONFIG) --cflags | sed 's/-I/-isystem /') -std=c11 -fno-exceptions -shared $< -o $@ $$($(LLVM_CONFIG) --ldflags) -lLLVM-19
+	$(CC) $(CFLAGS) $(EMIT_BUILD) $$($(LLVM_CONFIG) --cflags | sed 's/-I/-isystem /') -std=c11 -fno-exceptions -fvisibility=hidden -shared $(EMITTER) -o $@ $$($(LLVM_CONFIG) --ldflags) -lLLVM-19
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libpresk.a
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 // Native code: kernels compiled by LLVM, cached on disk, loaded by a small loader of our own.
 //
-// LLVM lives in a shared object of its own (libpresk_llvm.so, made from llvm_emit.c alone), opened
+// LLVM lives in a shared object of its own (libpresk_llvm.so, the llvm_*.c files), opened
 // only when something has to be compiled; loading cached code maps no libLLVM. An object is a
 // relocatable ELF file in the cache folder, named by the hash of the kernel's text, the target's
 // triple and features, and the versions of LLVM and of the emitter.
