@@ -80,11 +80,11 @@ typedef struct CoreAxis {
 
 typedef struct CoreType {
     CoreKind kind;
-    Extent bound;          // IDX: values are 0 … bound − 1
-    uint32_t rank;         // REAL, IDX: number of axes, the pack counted as one
+    Extent bound;  // IDX: values are 0 … bound − 1
+    uint32_t rank; // REAL, IDX: number of axes, the pack counted as one
     const CoreAxis *axes;
-    CoreTree tree;         // PARAMS
-    uint32_t parts;        // TUPLE
+    CoreTree tree;  // PARAMS
+    uint32_t parts; // TUPLE
     const CoreTypeId *part;
 } CoreType;
 
@@ -96,9 +96,9 @@ typedef struct CoreType {
 typedef enum CoreScalarKind {
     CORE_SCALAR_RATIONAL,
     CORE_SCALAR_EXTENT,
-    CORE_SCALAR_HYPER,  // a hyperparameter or the step `t`, by name: its expressions are in F64
-    CORE_SCALAR_APPLY,  // function (maths) of one or two scalars; pow: of one, and `power`
-    CORE_SCALAR_POWER   // a ^ b with a scalar exponent b (hyperparameters: beta1 ^ t)
+    CORE_SCALAR_HYPER, // a hyperparameter or the step `t`, by name: its expressions are in F64
+    CORE_SCALAR_APPLY, // function (maths) of one or two scalars; pow: of one, and `power`
+    CORE_SCALAR_POWER  // a ^ b with a scalar exponent b (hyperparameters: beta1 ^ t)
 } CoreScalarKind;
 
 typedef struct CoreScalarNode {
@@ -116,9 +116,9 @@ typedef struct CoreScalarNode {
 // whose fields are named 0, 1, …
 
 typedef struct CoreTreeNode {
-    CoreModuleId module;  // 0: a sequence
-    uint32_t count;       // of `dims` (module) or `items` (sequence)
-    const Extent *dims;   // arguments for the module's dimension parameters, in order
+    CoreModuleId module; // 0: a sequence
+    uint32_t count;      // of `dims` (module) or `items` (sequence)
+    const Extent *dims;  // arguments for the module's dimension parameters, in order
     const CoreTree *items;
 } CoreTreeNode;
 
@@ -153,31 +153,31 @@ typedef struct CoreModule {
 // ---- functions ------------------------------------------------------------------------------
 
 typedef struct CoreAttr {
-    CoreScalar scalar;       // scalar
-    int64_t number;          // pow: the power; item: the part
-    uint64_t axes;           // REDUCTION: bit i: axis i of the operand's type is reduced
-    uint32_t axis;           // ROW, argmax, pick: axis of the first operand's type
-    bool keep;               // reduced axes stay with extent 1
-    uint32_t path_count;     // field: names of fields; a sequence's items are named by number
+    CoreScalar scalar;   // scalar
+    int64_t number;      // pow: the power; item: the part
+    uint64_t axes;       // REDUCTION: bit i: axis i of the operand's type is reduced
+    uint32_t axis;       // ROW, argmax, pick: axis of the first operand's type
+    bool keep;           // reduced axes stay with extent 1
+    uint32_t path_count; // field: names of fields; a sequence's items are named by number
     const Name *path;
-    CoreFnId callee;         // call
-    uint32_t dim_count;      // call: arguments for the callee's dims, in order
+    CoreFnId callee;    // call
+    uint32_t dim_count; // call: arguments for the callee's dims, in order
     const Extent *dims;
-    uint32_t pack_count;     // call: the axes that the callee's `...` stands for (they may hold
-    const CoreAxis *pack;    // the caller's own pack)
-    const uint8_t *labels[3];// ein: a label (0, 1, …) for each axis of operand 0, 1 and the result;
-                             // numbered by first appearance in operand 0, then operand 1
-    uint8_t label_count[3];  // the ranks of the three
-    uint8_t order_count;     // permute: the operand's rank
+    uint32_t pack_count;      // call: the axes that the callee's `...` stands for (they may hold
+    const CoreAxis *pack;     // the caller's own pack)
+    const uint8_t *labels[3]; // ein: a label (0, 1, …) for each axis of operand 0, 1 and the
+                              // result; numbered by first appearance in operand 0, then operand 1
+    uint8_t label_count[3];   // the ranks of the three
+    uint8_t order_count;      // permute: the operand's rank
     const uint8_t *order;
 } CoreAttr;
 
 typedef struct CoreLet {
     CorePrim prim;
     CoreTypeId type;
-    uint32_t first, count;   // operands: fn->operands.at[first …]
-    const CoreAttr *attr;    // null where the primitive has none
-    Name name;               // the source's name for it; 0: none
+    uint32_t first, count; // operands: fn->operands.at[first …]
+    const CoreAttr *attr;  // null where the primitive has none
+    Name name;             // the source's name for it; 0: none
     Span span;
 } CoreLet;
 
@@ -195,21 +195,22 @@ typedef struct CoreRemark {
     CoreRemarkKind kind;
     CoreLetId let;    // the value that did not join
     CoreLetId reader; // the reader whose group it did not join
-    CoreLetId other;  // OUTSIDE_READER: the reader outside; else same as reader
+    CoreLetId other;  // OUTSIDE_READER: the reader outside (CORE_NO_GROUP once dead code has
+                      // dropped it); else same as reader
 } CoreRemark;
 
 typedef struct CoreFn {
-    Name name;               // "Linear.apply", "loss"
-    Vec(DimId) dims;         // its own dimensions, given by each call
+    Name name;       // "Linear.apply", "loss"
+    Vec(DimId) dims; // its own dimensions, given by each call
     bool has_pack;
-    uint32_t params;         // lets 0 … params − 1 are parameters
+    uint32_t params; // lets 0 … params − 1 are parameters
     Vec(CoreLet) lets;
     Vec(CoreLetId) operands;
     CoreLetId result;
-    CoreTypeId type;         // of the result, as declared
+    CoreTypeId type; // of the result, as declared
     Span span;
     // The fusion partition, once core_partition has run; null before.
-    uint32_t *group;         // per let: the root of its group, or CORE_NO_GROUP
+    uint32_t *group; // per let: the root of its group, or CORE_NO_GROUP
     Vec(CoreRemark) remarks;
 } CoreFn;
 
@@ -217,8 +218,8 @@ typedef struct CoreProgram {
     Context *context;
     Arena *arena;
     ExtentTable *extents;
-    Vec(CoreFn *) fns;       // by CoreFnId; at[0] is null
-    Vec(CoreModule) modules; // by CoreModuleId; at[0] unused
+    Vec(CoreFn *) fns;         // by CoreFnId; at[0] is null
+    Vec(CoreModule) modules;   // by CoreModuleId; at[0] unused
     struct CoreTables *tables; // hash-consed types, trees and scalars
 } CoreProgram;
 
@@ -249,9 +250,9 @@ CoreTypeId core_tree_field(CoreProgram *program, CoreTree tree, uint32_t count, 
 
 // Leaves in order: a module's fields as declared, subtrees in place.
 typedef struct CoreLeaf {
-    Str path;          // "blocks.0.attn.query.w"
-    CoreTypeId type;   // substituted: in terms of the tree's outer dimensions
-    CoreInit init;     // scalars substituted likewise
+    Str path;        // "blocks.0.attn.query.w"
+    CoreTypeId type; // substituted: in terms of the tree's outer dimensions
+    CoreInit init;   // scalars substituted likewise
 } CoreLeaf;
 uint32_t core_tree_leaves(CoreProgram *program, CoreTree tree, Arena *arena, CoreLeaf **leaves);
 
@@ -266,7 +267,8 @@ const CoreScalarNode *core_scalar(const CoreProgram *program, CoreScalar scalar)
 CoreScalar core_scalar_substitute(CoreProgram *program, CoreScalar scalar, const Extent *by_dim);
 Str core_scalar_text(const CoreProgram *program, CoreScalar scalar, Arena *arena);
 // The value with dims bound (by DimId) and hyperparameters given by name (may be null), rounded
-// once to `type`; false: an unbound name or dimension, or no finite exact value where one is needed.
+// once to `type`; false: an unbound name or dimension, or no finite exact value where one is
+// needed.
 typedef bool (*CoreHyper)(void *data, Name name, double *value);
 bool core_scalar_value(CoreProgram *program, CoreScalar scalar, const int64_t *by_dim,
                        CoreHyper hyper, void *data, DType type, double *value);
@@ -315,5 +317,11 @@ void core_dce(CoreProgram *program);
 // Computes the fusion partition of every function (see partition.c for the growth order).
 void core_partition(CoreProgram *program);
 const char *core_remark_text(CoreRemarkKind kind);
+// The nodes of a group's expression, in which a value read twice stands twice; above CORE_GROUP_MAX
+// it is not exact. 1 for a let in no group.
+enum { CORE_GROUP_MAX = 64 };
+uint64_t core_group_nodes(const CoreFn *fn, CoreLetId root);
+// Does the primitive have attributes? Lets have an attr exactly then.
+bool core_prim_has_attr(CorePrim prim);
 
 #endif

@@ -265,6 +265,17 @@ bool extent_has_dim(const ExtentTable *table, Extent a, DimId dim) {
     return false;
 }
 
+DimId extent_dim_outside(const ExtentTable *table, Extent a, const bool *set) {
+    if (!is_polynomial(a))
+        return 0;
+    const Polynomial *p = polynomial(table, a);
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t d = 0; d < p->at[i].degree; d++)
+            if (!set[p->at[i].dims[d]])
+                return p->at[i].dims[d];
+    return 0;
+}
+
 Extent extent_substitute(ExtentTable *table, Extent a, const Extent *by_dim) {
     if (!is_polynomial(a) || !by_dim)
         return a;

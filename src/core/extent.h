@@ -17,8 +17,8 @@ enum { EXTENT_NONE = 0, EXTENT_PACK = 1 }; // PACK: the opaque axes of `...`
 
 typedef struct Dim {
     Name name;
-    Extent bound;  // `dim B <= 256`: EXTENT_NONE without one
-    bool global;   // a `dim` declaration; else a parameter of a module or a function
+    Extent bound; // `dim B <= 256`: EXTENT_NONE without one
+    bool global;  // a `dim` declaration; else a parameter of a module or a function
     Span span;
 } Dim;
 
@@ -38,6 +38,8 @@ Extent extent_mul(ExtentTable *table, Extent a, Extent b);
 Extent extent_div(ExtentTable *table, Extent a, Extent b);
 bool extent_is_int(const ExtentTable *table, Extent a, int64_t *value); // value may be null
 bool extent_has_dim(const ExtentTable *table, Extent a, DimId dim);
+// The first dimension of a that is not in the set (by DimId); 0: all are.
+DimId extent_dim_outside(const ExtentTable *table, Extent a, const bool *set);
 
 // What dimensions stand for: by DimId, EXTENT_NONE where unbound (left as it is).
 Extent extent_substitute(ExtentTable *table, Extent a, const Extent *by_dim);

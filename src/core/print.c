@@ -93,7 +93,8 @@ static void print_axis(Printer *p, const CoreFn *fn, const CoreLet *let, uint32_
     if (let->count && core_operand(fn, (CoreLetId)(let - fn->lets.at), 0) < fn->lets.count)
         type = core_type(p->program,
                          fn->lets.at[core_operand(fn, (CoreLetId)(let - fn->lets.at), 0)].type);
-    if (type && axis < type->rank && type->axes[axis].name)
+    if (type && axis < type->rank && type->axes[axis].name &&
+        !str_is(name_str(p->names, type->axes[axis].name), "keep"))
         buf_format(&p->buf, " %s", name_c(p->names, type->axes[axis].name));
     else
         buf_format(&p->buf, " %u", axis);

@@ -44,6 +44,22 @@ MthFunction core_prim_function(CorePrim prim) {
     return (MthFunction)functions[prim];
 }
 
+bool core_prim_has_attr(CorePrim prim) {
+    switch (prim) {
+    case CORE_scalar:
+    case CORE_field:
+    case CORE_item:
+    case CORE_call:
+    case CORE_pow:
+    case CORE_pick:
+    case CORE_ein:
+    case CORE_permute:
+        return true;
+    default:
+        return core_prims[prim].class == CORE_REDUCTION || core_prims[prim].class == CORE_ROW;
+    }
+}
+
 const char *core_remark_text(CoreRemarkKind kind) {
     static const char *const texts[CORE_REMARK_COUNT] = {
 #define REMARK(name, text) [CORE_REMARK_##name] = text,
