@@ -16,7 +16,7 @@ OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/std.o
 UNIT    := $(wildcard tests/unit/*.c)
 UNITS   := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 
-.PHONY: all deps demo test unit asan fuzz bench format format-check deps-check realize sched \
+.PHONY: all deps demo test unit asan fuzz bench bench-maths format format-check deps-check realize sched \
         peers clean help install
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -67,6 +67,12 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libpresk.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libpresk.a -o $@ -lcmocka -lmpfr $(LIBS)
 unit: $(UNITS) ## build the unit tests
+
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libpresk.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libpresk.a -o $@ -lmpfr $(LIBS)
+bench-maths: $(BUILD)/bench/maths ## the errors of the elementwise functions (an hour; STRIDE=17 samples)
+	@nice $< $(or $(STRIDE),1)
 
 test: all unit ## run all tests; the last line says how many passed
 	@python3 tests/run.py --build $(BUILD)

@@ -12,8 +12,8 @@
 #ifndef PRESK_MATHS_MATHS_H
 #define PRESK_MATHS_MATHS_H
 
-#include "base/number.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 // Elementwise functions: function.def is the list (name, number of operands, one-line meaning).
 typedef enum MthFunction {
@@ -34,8 +34,8 @@ typedef enum MthOp {
 typedef enum MthSort { MTH_FLOAT, MTH_INT, MTH_TRUTH } MthSort;
 
 typedef struct MthStep {
-    uint8_t op;     // MthOp
-    uint8_t sort;   // MthSort of the result
+    uint8_t op;       // MthOp
+    uint8_t sort;     // MthSort of the result
     uint32_t a, b, c; // operands: earlier steps
     union {
         double number;   // FLOAT_CONST: exactly representable in the arithmetic type

@@ -1,0 +1,272 @@
+// Measures the elementwise functions: the largest error in units in the last place.
+//   maths [STRIDE]      prints a Markdown table; STRIDE 1 (the default) takes every float
+// F32: all inputs against our F64 program, whose error is some 2^-29 of an F32 ulp; where the
+// difference comes within 2^-20 ulp of the largest seen so far, MPFR decides. F64: random inputs
+// over all exponents and over the range where the function varies, against MPFR. The programs run
+// as C that is printed from their steps and compiled with all optimizations, so this also tests
+// that compiled steps give the bits of mth_run.
+#include "maths/maths.h"
+#include "base/file.h"
+#include "base/pool.h"
+#include "maths_truth.h"
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// ---- programs as C --------------------------------------------------------------------------
+
+static void print_step(FILE *out, const MthStep *s, uint32_t i, bool f32) {
+    const char *real = f32 ? "float" : "double", *whole = f32 ? "int32_t" : "int64_t";
+    const char *natural = f32 ? "uint32_t" : "uint64_t", *suffix = f32 ? "f" : "";
+    static const char *const infix[MTH_STEP_COUNT] = {
+        [MTH_STEP_ADD] = "+",  [MTH_STEP_SUB] = "-", [MTH_STEP_MUL] = "*",  [MTH_STEP_DIV] = "/",
+        [MTH_STEP_LT] = "<",   [MTH_STEP_LE] = "<=", [MTH_STEP_EQ] = "==",  [MTH_STEP_NE] = "!=",
+        [MTH_STEP_AND] = "&",  [MTH_STEP_OR] = "|",  [MTH_STEP_IADD] = "+", [MTH_STEP_ISUB] = "-",
+        [MTH_STEP_IAND] = "&", [MTH_STEP_IOR] = "|", [MTH_STEP_IXOR] = "^"};
+    fprintf(out, "    %s v%u = ",
+            s->sort == MTH_FLOAT ? real
+            : s->sort == MTH_INT ? natural
+                                 : "int",
+            i);
+    if (infix[s->op])
+        fprintf(out, "v%u %s v%u;\n", s->a, infix[s->op], s->b);
+    else if (s->op == MTH_STEP_ARG)
+        fprintf(out, "x;\n");
+    else if (s->op == MTH_STEP_FLOAT_CONST && isinf(s->number))
+        fprintf(out, "%s__builtin_inf();\n", s->number < 0 ? "-" : "");
+    else if (s->op == MTH_STEP_FLOAT_CONST)
+        fprintf(out, "%a%s;\n", s->number, suffix);
+    else if (s->op == MTH_STEP_INT_CONST)
+        fprintf(out, "(%s)%lluu;\n", natural, (unsigned long long)s->integer);
+    else if (s->op == MTH_STEP_SQRT || s->op == MTH_STEP_ABS)
+        fprintf(out, "__builtin_%s%s(v%u);\n", s->op == MTH_STEP_SQRT ? "sqrt" : "fabs", suffix,
+                s->a);
+    else if (s->op == MTH_STEP_FMA)
+        fprintf(out, "__builtin_fma%s(v%u, v%u, v%u);\n", suffix, s->a, s->b, s->c);
+    else if (s->op == MTH_STEP_NEG || s->op == MTH_STEP_NOT)
+        fprintf(out, "%sv%u;\n", s->op == MTH_STEP_NEG ? "-" : "!", s->a);
+    else if (s->op == MTH_STEP_SELECT || s->op == MTH_STEP_ISELECT)
+        fprintf(out, "v%u ? v%u : v%u;\n", s->a, s->b, s->c);
+    else if (s->op == MTH_STEP_SHL)
+        fprintf(out, "v%u << %d;\n", s->a, (int)s->integer);
+    else if (s->op == MTH_STEP_SHR)
+        fprintf(out, "(%s)((%s)v%u >> %d);\n", natural, whole, s->a, (int)s->integer);
+    else if (s->op == MTH_STEP_BITS || s->op == MTH_STEP_FLOAT)
+        fprintf(out, "((union { %s f; %s i; }){.%s = v%u}).%s;\n", real, natural,
+                s->op == MTH_STEP_BITS ? "f" : "i", s->a, s->op == MTH_STEP_BITS ? "i" : "f");
+    else
+        bug("step %s", mth_step_text((MthOp)s->op));
+}
+
+static void print_function(FILE *out, Arena *arena, MthFunction function, DType type) {
+    MthProgram program = mth_program(arena, function, 0, type);
+    const char *real = type == F32 ? "float" : "double";
+    fprintf(out,
+            "void %s_%s(unsigned n, const %s *restrict in, %s *restrict out) {\n"
+            "  for (unsigned e = 0; e < n; e++) {\n    %s x = in[e];\n",
+            mth_function_text(function), dtype_text(type), real, real, real);
+    for (uint32_t i = 0; i < program.count; i++)
+        print_step(out, &program.steps[i], i, type == F32);
+    fprintf(out, "    out[e] = v%u;\n  }\n}\n", program.result);
+}
+
+static void *compile(Arena *arena) {
+    char folder[] = "/tmp/presk-maths-XXXXXX";
+    if (!mkdtemp(folder))
+        bug("no temporary folder");
+    Str source = str_format(arena, "%s/maths.c", folder);
+    Str object = str_format(arena, "%s/maths.so", folder);
+    FILE *out = fopen(source.at, "w");
+    if (!out)
+        bug("cannot write %s", source.at);
+    fprintf(out, "#include <stdint.h>\n");
+    for (uint32_t i = 0; i < COUNT_OF(truth_cases); i++) {
+        print_function(out, arena, truth_cases[i].function, F32);
+        print_function(out, arena, truth_cases[i].function, F64);
+    }
+    fclose(out);
+    Str command = str_format(arena,
+                             "cc -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno "
+                             "-fno-trapping-math -w -shared -fPIC %s -o %s",
+                             source.at, object.at);
+    if (system(command.at) != 0)
+        bug("failed: %s", command.at);
+    void *library = dlopen(object.at, RTLD_NOW);
+    if (!library)
+        bug("%s", dlerror());
+    remove(source.at);
+    remove(object.at);
+    remove(folder);
+    return library;
+}
+
+typedef void (*Run32)(unsigned, const float *, float *);
+typedef void (*Run64)(unsigned, const double *, double *);
+
+// ---- errors ---------------------------------------------------------------------------------
+
+enum { BLOCK = 4096 };
+
+typedef struct Job {
+    const TruthCase *c;
+    Run32 run32;
+    Run64 run64;
+    uint64_t stride;
+    struct {
+        double error, at;
+        uint64_t wrong; // a NaN or an infinity where none belongs, or the reverse
+        double wrong_at;
+    } worst[64];
+} Job;
+
+static double ulp32(double truth) {
+    int exponent;
+    frexp(truth, &exponent);
+    return ldexp(1, MAX(exponent - 24, -149));
+}
+
+static void measure32(void *data, uint32_t worker, uint32_t workers) {
+    Job *job = data;
+    float in[BLOCK], out[BLOCK];
+    double wide[BLOCK], truth[BLOCK];
+    uint64_t count = (((uint64_t)1 << 32) + job->stride - 1) / job->stride;
+    for (uint64_t at = (uint64_t)worker * BLOCK; at < count; at += (uint64_t)workers * BLOCK) {
+        uint32_t n = (uint32_t)MIN((uint64_t)BLOCK, count - at);
+        for (uint32_t e = 0; e < n; e++) {
+            uint32_t pattern = (uint32_t)((at + e) * job->stride);
+            memcpy(&in[e], &pattern, sizeof pattern);
+            wide[e] = (double)in[e];
+        }
+        job->run32(n, in, out);
+        job->run64(n, wide, truth);
+        bool periodic = job->c->function == MTH_sin || job->c->function == MTH_cos;
+        for (uint32_t e = 0; e < n; e++) {
+            if (periodic && fabs(wide[e]) > 1048576 && isfinite(wide[e]))
+                continue;
+            double value = (double)out[e];
+            if (isnan(value) || isnan(truth[e]) || isinf(value) || isinf(truth[e])) {
+                bool same = (isnan(value) && isnan(truth[e])) || value == (double)(float)truth[e];
+                if (!same) {
+                    job->worst[worker].wrong++;
+                    job->worst[worker].wrong_at = wide[e];
+                }
+                continue;
+            }
+            double error = fabs(value - truth[e]) / ulp32(truth[e]);
+            if (error + 0x1p-20 < job->worst[worker].error)
+                continue;
+            if (error > job->worst[worker].error) {
+                error = truth_error(job->c, wide[e], value, F32);
+                if (error > job->worst[worker].error) {
+                    job->worst[worker].error = error;
+                    job->worst[worker].at = wide[e];
+                }
+            }
+        }
+    }
+}
+
+static uint64_t next_random(uint64_t *state) {
+    *state += 0x9e3779b97f4a7c15u;
+    return hash_bytes(state, sizeof *state, 1);
+}
+
+static void measure64(void *data, uint32_t worker, uint32_t workers) {
+    Job *job = data;
+    double in[BLOCK], out[BLOCK];
+    uint64_t state = worker, count = (uint64_t)2000000 / job->stride / workers;
+    for (uint64_t at = 0; at < count; at += BLOCK) {
+        for (uint32_t e = 0; e < BLOCK; e++) {
+            uint64_t pattern = next_random(&state);
+            double share = (double)(pattern >> 11) * 0x1p-53;
+            in[e] = job->c->low + share * (job->c->high - job->c->low);
+            if (e % 4 == 1) // every exponent
+                memcpy(&in[e], &pattern, sizeof pattern);
+            if (e % 4 == 2) // small arguments
+                in[e] = ldexp(share * 2 - 1, (int)(pattern % 12) - 8);
+        }
+        job->run64(BLOCK, in, out);
+        bool periodic = job->c->function == MTH_sin || job->c->function == MTH_cos;
+        for (uint32_t e = 0; e < BLOCK; e++) {
+            if (!isfinite(in[e]) || (periodic && fabs(in[e]) > 1048576) || isnan(out[e]))
+                continue;
+            if (isinf(out[e]))
+                continue;
+            double error = truth_error(job->c, in[e], out[e], F64);
+            if (error > job->worst[worker].error) {
+                job->worst[worker].error = error;
+                job->worst[worker].at = in[e];
+            }
+        }
+    }
+}
+
+static double largest(const Job *job, double *at) {
+    double error = 0;
+    for (uint32_t i = 0; i < COUNT_OF(job->worst); i++) {
+        if (job->worst[i].wrong)
+            fprintf(stderr, "%s: %llu wrong special values, one at %a\n",
+                    mth_function_text(job->c->function), (unsigned long long)job->worst[i].wrong,
+                    job->worst[i].wrong_at);
+        if (job->worst[i].error > error) {
+            error = job->worst[i].error;
+            *at = job->worst[i].at;
+        }
+    }
+    return error;
+}
+
+// Compiled steps and the interpreter agree bit for bit.
+static void compare_interpreter(Arena *arena, const Job *job) {
+    MthProgram program = mth_program(arena, job->c->function, 0, F32);
+    float in[BLOCK], out[BLOCK];
+    double wide[BLOCK], value[BLOCK];
+    uint64_t state = 7;
+    for (uint32_t e = 0; e < BLOCK; e++) {
+        uint32_t pattern = (uint32_t)next_random(&state);
+        memcpy(&in[e], &pattern, sizeof pattern);
+        wide[e] = (double)in[e];
+    }
+    job->run32(BLOCK, in, out);
+    const double *const args[] = {wide};
+    mth_run(&program, F32, BLOCK, args, value);
+    for (uint32_t e = 0; e < BLOCK; e++)
+        if (!(isnan(out[e]) && isnan(value[e])) &&
+            ((double)out[e] != value[e] || !signbit(out[e]) != !signbit(value[e])))
+            bug("%s(%a): compiled %a, interpreted %a", mth_function_text(job->c->function), wide[e],
+                (double)out[e], value[e]);
+}
+
+int main(int argc, char **argv) {
+    Heap heap = {0};
+    Arena *arena = arena_new(&heap, "bench");
+    uint64_t stride = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    const char *only = argc > 2 ? argv[2] : NULL;
+    void *library = compile(arena);
+    Pool *pool = pool_new(pool_default_workers());
+    printf("| function | steps F32 | F32 error | at | steps F64 | F64 error | at |\n"
+           "| --- | --- | --- | --- | --- | --- | --- |\n");
+    for (uint32_t i = 0; i < COUNT_OF(truth_cases); i++) {
+        const char *name = mth_function_text(truth_cases[i].function);
+        if (only && strcmp(only, name) != 0)
+            continue;
+        Job job = {.c = &truth_cases[i], .stride = MAX(stride, (uint64_t)1)};
+        *(void **)&job.run32 = dlsym(library, str_format(arena, "%s_f32", name).at);
+        *(void **)&job.run64 = dlsym(library, str_format(arena, "%s_f64", name).at);
+        compare_interpreter(arena, &job);
+        double at32 = 0, at64 = 0;
+        pool_run(pool, pool_workers(pool), measure32, &job);
+        double error32 = largest(&job, &at32);
+        memset(job.worst, 0, sizeof job.worst);
+        pool_run(pool, pool_workers(pool), measure64, &job);
+        double error64 = largest(&job, &at64);
+        printf("| %s | %u | %.4f | %.9g | %u | %.4f | %.17g |\n", name,
+               mth_program(arena, truth_cases[i].function, 0, F32).count, error32, at32,
+               mth_program(arena, truth_cases[i].function, 0, F64).count, error64, at64);
+        fflush(stdout);
+    }
+    pool_free(pool);
+    heap_free(&heap);
+    return 0;
+}
