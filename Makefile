@@ -15,6 +15,7 @@ SOURCES := $(filter-out $(EMITTER) src/cli/main.c, $(wildcard src/*/*.c src/*.c)
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/std.o
 UNIT    := $(wildcard tests/unit/*.c)
 UNITS   := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
+SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
 .PHONY: all deps demo test unit asan fuzz bench bench-maths format format-check deps-check realize sched \
         peers clean help install
@@ -63,9 +64,14 @@ $(BUILD)/libpresk_llvm.so: $(EMITTER) $(wildcard src/native/*.h src/kernel/*.h s
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(EMIT_BUILD) $$($(LLVM_CONFIG) --cflags | sed 's/-I/-isystem /') -std=c11 -fno-exceptions -fvisibility=hidden -shared $(EMITTER) -o $@ $$($(LLVM_CONFIG) --ldflags) -lLLVM-19
 
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libpresk.a
+# What several unit tests share.
+$(SUPPORT): override CFLAGS += -Itests
+$(BUILD)/libsupport.a: $(SUPPORT)
+	@rm -f $@
+	@ar rcs $@ $^
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libsupport.a $(BUILD)/libpresk.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libpresk.a -o $@ -lcmocka -lmpfr $(LIBS)
+	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libsupport.a $(BUILD)/libpresk.a -o $@ -lcmocka -lmpfr $(LIBS)
 unit: $(UNITS) ## build the unit tests
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libpresk.a
