@@ -7,5 +7,7 @@
 
 // The values of --const. False: said what is wrong (a usage error).
 bool cli_consts(CliArgs *args, uint32_t *count, ChkConst **consts);
+// `presk dump --stage realize`: groups, nests, layouts.
+int cli_dump_realize(CliArgs *args);
 
 #endif

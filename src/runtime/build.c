@@ -264,7 +264,7 @@ static RtKernel *kernel_of(Builder *b, const RlzNest *nest, const RlzLayout *lay
     *slot = program->kernels.count;
     RtKernel *kernel = arena_new_of(b->arena, RtKernel);
     vec_push(b->arena, &program->kernels, kernel);
-    if (program->options.count_only)
+    if (program->options.depth == RT_TO_COUNT)
         return kernel;
     kernel->kernel = krn_lower(nest, layout, b->arena, b->core->context->names);
     kernel->scratch = krn_scratch_size(kernel->kernel);
@@ -291,7 +291,7 @@ static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const Co
                        .layout = layout,
                        .workers = 1};
     launch.kernel = kernel_of(b, nest, &layout);
-    if (layout.split_depth >= 0 && !options->count_only)
+    if (layout.split_depth >= 0 && options->depth != RT_TO_COUNT)
         launch.workers = (uint32_t)MAX(
             1, MIN((int64_t)layout.split_workers, launch.kernel->kernel->split_count));
     uint32_t number = program->launches.count;
@@ -480,7 +480,7 @@ static bool finish(Builder *b, const Value *result, CoreTypeId type) {
     size_t size =
         rt_plan(program->buffers.at, program->buffers.count, program->launches.count, b->arena);
     program->summary.peak_bytes = size;
-    if (program->options.count_only)
+    if (program->options.depth != RT_TO_RUN)
         return true;
     int64_t bytes = (int64_t)size;
     program->block = tensor_new(b->arena, U8, 1, &bytes).data;

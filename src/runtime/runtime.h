@@ -16,9 +16,12 @@
 
 typedef enum RtBackend { RT_REF, RT_KERNEL, RT_NATIVE } RtBackend;
 
+// How far a program is built: to run, to look at its kernels, or for its counts alone.
+typedef enum RtDepth { RT_TO_RUN, RT_TO_LOOK, RT_TO_COUNT } RtDepth;
+
 typedef struct RtOptions {
     RtBackend backend; // KERNEL or NATIVE; the reference evaluator runs Core itself (core_eval)
-    bool count_only;   // build for the counts: no kernel is lowered, the program cannot run
+    RtDepth depth;
     const CoreArithmetic *arithmetic;
     RlzTarget target;
     Pool *pool;          // null: one worker

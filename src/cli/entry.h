@@ -1,0 +1,61 @@
+// An entry of a program as commands see it: compiled, realized, bound to dimensions and inputs.
+#ifndef PRESK_CLI_ENTRY_H
+#define PRESK_CLI_ENTRY_H
+
+#include "cli/load.h"
+#include "driver.h"
+#include "runtime/bind.h"
+#include "runtime/runtime.h"
+
+// Options that every command with an entry has.
+#define CLI_ENTRY_OPTIONS                                                                          \
+    {"entry", CLI_TEXT, "NAME", "the function: loss, GPT.apply …"},                                \
+        {"dim", CLI_LIST, "X=n", "the value of a dimension"},                                      \
+        {"const", CLI_LIST, "X=value", "another value for a constant of the program"},             \
+        {"pack", CLI_TEXT, "N,M", "the extents that the entry's own `...` stands for"},            \
+        {"realize", CLI_TEXT, "R", "the arithmetic: f64, f32 (default), bf16 or @FILE"},           \
+        {"fusion", CLI_TEXT, "on|off", "fusion groups (default on)"},                              \
+        {"threads", CLI_NUMBER, "N", "workers (default PRESK_THREADS, else the machine's)"}, {     \
+        "target", CLI_NUMBER, "BITS", "widest vector registers: 128, 256 or 512"                   \
+    }
+
+// Where values come from.
+#define CLI_VALUE_OPTIONS                                                                          \
+    {"in", CLI_LIST, "x=@F", "an input: .npy or .psk.d"},                                          \
+        {"params", CLI_TEXT, "@F", "parameters: .psk.d or .safetensors"},                          \
+        {"seed", CLI_NUMBER, "N", "what is not given is drawn from this seed (default 0)"},        \
+        {"zeros", CLI_FLAG, NULL, "what is not given is zero"},                                    \
+        {"batch", CLI_NUMBER, "K", "the inputs are batch K of the training block's data"}, {       \
+        "data", CLI_TEXT, "F.psk.d", "with --batch: another data file"                             \
+    }
+
+typedef struct CliEntry {
+    CliArgs *args;
+    PreskCompiled compiled;
+    CoreProgram *core;
+    RtBinding *binding;
+    RlzRealization *realization;
+    CoreArithmetic *arithmetic;
+    RtOptions options;
+    Str values; // where the values come from, in words for the header
+} CliEntry;
+
+// Compiles the program, reads the realization, finds the entry and binds --dim and --pack. A status
+// other than CLI_FINE: what is wrong has been said.
+int cli_entry_open(CliArgs *args, CliEntry *entry);
+// Binds inputs and parameters: those given, the rest drawn or zero; all dimensions have values
+// afterwards.
+int cli_entry_values(CliEntry *entry);
+// The same with zeros and no files, for commands that need shapes only.
+int cli_entry_shapes(CliEntry *entry);
+// Sets options for a backend: pool, native code. `depth` as in RtOptions.
+int cli_entry_backend(CliEntry *entry, RtBackend backend, RtDepth depth);
+void cli_entry_close(CliEntry *entry);
+
+// Builds the program of the entry; null: said why.
+RtProgram *cli_entry_build(CliEntry *entry);
+
+bool cli_backend_of_text(const char *text, RtBackend *backend);
+const char *cli_backend_text(RtBackend backend);
+
+#endif

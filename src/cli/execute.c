@@ -1,0 +1,187 @@
+#include "cli/execute.h"
+
+#include "base/file.h"
+#include "realize/dump.h"
+
+#include <math.h>
+#include <stdio.h>
+
+Str cli_seconds_text(Arena *arena, double seconds) {
+    if (seconds < 1e-3)
+        return str_format(arena, "%.3g us", seconds * 1e6);
+    if (seconds < 1)
+        return str_format(arena, "%.3g ms", seconds * 1e3);
+    return str_format(arena, "%.3g s", seconds);
+}
+
+Str cli_bytes_text(Arena *arena, double bytes) {
+    static const char *const unit[] = {"B", "KB", "MB", "GB", "TB"};
+    uint32_t u = 0;
+    for (; bytes >= 1000 && u + 1 < COUNT_OF(unit); u++)
+        bytes /= 1000;
+    return str_format(arena, "%.3g %s", bytes, unit[u]);
+}
+
+void cli_print_header(const CliEntry *entry) {
+    const RtOptions *options = &entry->options;
+    const RtBinding *b = entry->binding;
+    const Names *names = entry->args->context->names;
+    printf("%s: %s\n", entry->args->positional[0], name_c(names, b->fn->name));
+    printf("  arithmetic  %s%s\n", entry->realization->name.at,
+           entry->arithmetic->fusion ? "" : ", fusion off");
+    printf("  executor    %s", cli_backend_text(options->backend));
+    if (options->backend == RT_NATIVE)
+        printf(", %u-bit vectors", options->target);
+    if (options->backend != RT_REF)
+        printf(", %u worker%s", pool_workers(options->pool),
+               pool_workers(options->pool) == 1 ? "" : "s");
+    printf("\n  dimensions ");
+    for (DimId dim = 1; dim <= extent_dim_count(entry->core->extents); dim++)
+        if (b->by_dim[dim] >= 0)
+            printf(" %s = %lld", name_c(names, extent_dim_get(entry->core->extents, dim)->name),
+                   (long long)b->by_dim[dim]);
+    printf("\n  values      %s\n", entry->values.at);
+}
+
+Str cli_plan_text(CliEntry *entry, const RtProgram *program) {
+    Arena *arena = entry->args->arena;
+    uint64_t hash = entry->options.target;
+    for (uint32_t i = 0; i < rt_launch_count(program); i++) {
+        const RtLaunch *launch = rt_launch_at(program, i);
+        Str site = core_site_text(entry->core, launch->fn, launch->let, arena);
+        Str shape = rlz_nest_shape(launch->nest, arena);
+        Str layout = rlz_layout_text(launch->nest, &launch->layout, arena);
+        hash = hash_bytes(site.at, site.size, hash);
+        hash = hash_bytes(shape.at, shape.size, hash);
+        hash = hash_bytes(layout.at, layout.size, hash);
+    }
+    return str_format(arena, "default %016llx", (unsigned long long)hash);
+}
+
+// ---- running --------------------------------------------------------------------------------
+
+static int execute_reference(CliEntry *entry, CliExecution *execution) {
+    const RtBinding *b = entry->binding;
+    CoreEval eval = {.program = entry->core,
+                     .arithmetic = entry->arithmetic,
+                     .dims = b->by_dim,
+                     .arena = entry->args->arena};
+    FloatEnv saved;
+    float_env_enter(&saved);
+    double started = clock_seconds();
+    execution->result =
+        core_eval(&eval, b->id, b->arguments, rt_bind_own(b), b->pack_rank, b->pack);
+    execution->seconds = clock_seconds() - started;
+    float_env_leave(&saved);
+    execution->launches = eval.launches;
+    return cli_report(entry->args);
+}
+
+int cli_execute(CliEntry *entry, CliExecution *execution) {
+    *execution = (CliExecution){0};
+    if (entry->options.backend == RT_REF)
+        return execute_reference(entry, execution);
+    execution->program = cli_entry_build(entry);
+    if (!execution->program)
+        return cli_report(entry->args);
+    double started = clock_seconds();
+    rt_run(execution->program);
+    execution->seconds = clock_seconds() - started;
+    execution->result = rt_result(execution->program);
+    execution->launches = rt_launch_count(execution->program);
+    return CLI_FINE;
+}
+
+// ---- results --------------------------------------------------------------------------------
+
+static uint32_t count_tensors(const CoreValue *value) {
+    if (!value->parts)
+        return 1;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < value->count; i++)
+        count += count_tensors(&value->parts[i]);
+    return count;
+}
+
+static Str join(Arena *arena, Str prefix, Str name) {
+    return prefix.size ? str_format(arena, "%s.%s", prefix.at, name.at) : name;
+}
+
+static void list_tensors(CliEntry *entry, const CoreValue *value, Str prefix, CliNamedTensor *list,
+                         uint32_t *count) {
+    Arena *arena = entry->args->arena;
+    if (!value->parts) {
+        list[(*count)++] = (CliNamedTensor){prefix, &value->tensor};
+        return;
+    }
+    const CoreType *type = core_type(entry->core, value->type);
+    CoreLeaf *leaves = NULL;
+    if (type->kind == CORE_PARAMS)
+        core_tree_leaves(entry->core, type->tree, arena, &leaves);
+    for (uint32_t i = 0; i < value->count; i++)
+        list_tensors(entry, &value->parts[i],
+                     join(arena, prefix, leaves ? leaves[i].path : str_format(arena, "%u", i)),
+                     list, count);
+}
+
+uint32_t cli_result_tensors(CliEntry *entry, const CoreValue *result, CliNamedTensor **tensors) {
+    *tensors = arena_array(entry->args->arena, CliNamedTensor, count_tensors(result) + 1);
+    uint32_t count = 0;
+    list_tensors(entry, result, STR(""), *tensors, &count);
+    return count;
+}
+
+static Str number_text(Arena *arena, DType type, double value) {
+    return type == F64 ? str_of_double(arena, value) : str_of_float(arena, (float)value);
+}
+
+void cli_print_tensor(CliEntry *entry, const CliNamedTensor *named) {
+    enum { SHOWN = 8 };
+    Arena *arena = entry->args->arena;
+    const Tensor *tensor = named->tensor;
+    Str name = named->name.size ? named->name
+                                : name_str(entry->args->context->names, entry->binding->fn->name);
+    printf("%s : %s", name.at, dtype_text(tensor->type));
+    int64_t count = shape_count(&tensor->shape);
+    if (tensor->shape.rank) {
+        for (uint32_t i = 0; i < tensor->shape.rank; i++)
+            printf("%s%lld", i ? ", " : "[", (long long)tensor->shape.extent[i]);
+        putchar(']');
+    }
+    printf(" =");
+    for (int64_t i = 0; i < MIN(count, SHOWN); i++)
+        printf(" %s", number_text(arena, tensor->type, tensor_get(tensor, i)).at);
+    if (count > SHOWN) {
+        double low = INFINITY, high = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < count; i++) {
+            double value = tensor_get(tensor, i);
+            low = fmin(low, value);
+            high = fmax(high, value);
+            sum += value;
+        }
+        printf(" …\n    smallest %s, largest %s, mean %.6g",
+               number_text(arena, tensor->type, low).at, number_text(arena, tensor->type, high).at,
+               sum / (double)count);
+    }
+    putchar('\n');
+}
+
+bool cli_same_results(CliEntry *entry, const CoreValue *a, const CoreValue *b, const char *name_a,
+                      const char *name_b) {
+    CliNamedTensor *left, *right;
+    uint32_t count = cli_result_tensors(entry, a, &left);
+    check_that(cli_result_tensors(entry, b, &right) == count);
+    int64_t elements = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t at;
+        elements += shape_count(&left[i].tensor->shape);
+        if (tensor_same_bits(left[i].tensor, right[i].tensor, &at))
+            continue;
+        printf("different: %s at element %lld is %.17g by %s and %.17g by %s\n",
+               left[i].name.size ? left[i].name.at : "the result", (long long)at,
+               tensor_get(left[i].tensor, at), name_a, tensor_get(right[i].tensor, at), name_b);
+        return false;
+    }
+    printf("the same bits by %s and %s in %lld elements\n", name_a, name_b, (long long)elements);
+    return true;
+}

@@ -1,0 +1,39 @@
+// Executing an entry on a backend, for the commands that run it.
+#ifndef PRESK_CLI_EXECUTE_H
+#define PRESK_CLI_EXECUTE_H
+
+#include "cli/entry.h"
+
+typedef struct CliExecution {
+    CoreValue result;
+    RtProgram *program; // null on the reference evaluator
+    uint64_t launches;
+    double seconds; // of the last run
+} CliExecution;
+
+// Runs the bound entry once on the backend that cli_entry_backend has set up.
+int cli_execute(CliEntry *entry, CliExecution *execution);
+
+// A tensor of a result with its name: a part of a tuple by number, a leaf of a tree by path.
+typedef struct CliNamedTensor {
+    Str name;
+    const Tensor *tensor;
+} CliNamedTensor;
+uint32_t cli_result_tensors(CliEntry *entry, const CoreValue *result, CliNamedTensor **tensors);
+// Prints name, type and values: a scalar in full, a larger tensor as its first values with
+// smallest, largest and mean.
+void cli_print_tensor(CliEntry *entry, const CliNamedTensor *tensor);
+// Bit comparison of two results; prints the first difference. True: the same.
+bool cli_same_results(CliEntry *entry, const CoreValue *a, const CoreValue *b, const char *name_a,
+                      const char *name_b);
+
+// The plan by name and the hash of every layout as it was resolved: "default 3fa4…".
+Str cli_plan_text(CliEntry *entry, const RtProgram *program);
+
+// "1.5 ms", "12.3 MB".
+Str cli_seconds_text(Arena *arena, double seconds);
+Str cli_bytes_text(Arena *arena, double bytes);
+// The lines that head a run or a bench: entry, arithmetic, executor, dimensions, values.
+void cli_print_header(const CliEntry *entry);
+
+#endif

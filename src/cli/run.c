@@ -1,0 +1,130 @@
+// presk run: one entry, once.
+#include "cli/execute.h"
+#include "cli/values.h"
+
+#include <stdio.h>
+
+static int choose_backend(CliArgs *args, const char *option, RtBackend *backend) {
+    const char *text = cli_text(args, option);
+    if (!text || cli_backend_of_text(text, backend))
+        return CLI_FINE;
+    return cli_usage(args, "--%s is ref, kernel or native, not `%s`", option, text);
+}
+
+// The launches that the same entry has without fusion.
+static uint32_t launches_without_fusion(CliEntry *entry) {
+    CoreArithmetic *unfused =
+        rlz_arithmetic(entry->core, entry->args->arena, entry->realization, false);
+    RtOptions saved = entry->options;
+    entry->options.arithmetic = unfused;
+    entry->options.depth = RT_TO_COUNT;
+    RtProgram *program = cli_entry_build(entry);
+    entry->options = saved;
+    return program ? rt_launch_count(program) : 0;
+}
+
+static void print_summary(CliEntry *entry, const CliExecution *execution) {
+    Arena *arena = entry->args->arena;
+    if (!execution->program) {
+        printf("  launches    %llu (as kernels would)\n  time        %s\n",
+               (unsigned long long)execution->launches,
+               cli_seconds_text(arena, execution->seconds).at);
+        return;
+    }
+    RtSummary summary = rt_summary(execution->program);
+    printf("  plan        %s\n", cli_plan_text(entry, execution->program).at);
+    printf("  launches    %u", summary.launches);
+    if (entry->arithmetic->fusion)
+        printf(" (%u without fusion)", launches_without_fusion(entry));
+    printf(", %u kernels\n  memory      %s for intermediates and results\n", summary.kernels,
+           cli_bytes_text(arena, (double)summary.peak_bytes).at);
+    printf("  time        %s", cli_seconds_text(arena, execution->seconds).at);
+    printf(" (built in %s", cli_seconds_text(arena, summary.build_seconds).at);
+    if (entry->options.native) {
+        NatStatistics native = nat_statistics(entry->options.native);
+        printf("; %u kernels compiled, %u from the cache, in %s", native.compiled, native.loaded,
+               cli_seconds_text(arena, summary.compile_seconds).at);
+    }
+    printf(")\n");
+}
+
+static int finish(CliEntry *entry, CliExecution *execution, RtBackend other) {
+    CliArgs *args = entry->args;
+    if (!cli_flag(args, "json"))
+        print_summary(entry, execution);
+    CliNamedTensor *tensors;
+    uint32_t count = cli_result_tensors(entry, &execution->result, &tensors);
+    if (cli_flag(args, "json"))
+        cli_json_result(entry, execution, count, tensors);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            cli_print_tensor(entry, &tensors[i]);
+    const char *out = cli_text(args, "out");
+    if (out && !cli_values_write(entry, out, count, tensors))
+        return cli_report(args);
+    if (!cli_text(args, "compare"))
+        return CLI_FINE;
+    RtBackend first = entry->options.backend;
+    CliExecution again;
+    int status = cli_entry_backend(entry, other, RT_TO_RUN);
+    if (!status)
+        status = cli_execute(entry, &again);
+    if (status)
+        return status;
+    return cli_same_results(entry, &execution->result, &again.result, cli_backend_text(first),
+                            cli_backend_text(other))
+               ? CLI_FINE
+               : CLI_GATE;
+}
+
+static int run(CliArgs *args) {
+    RtBackend backend = RT_NATIVE, other = RT_REF;
+    int status = choose_backend(args, "backend", &backend);
+    if (!status)
+        status = choose_backend(args, "compare", &other);
+    CliEntry entry = {0};
+    CliExecution execution;
+    if (!status)
+        status = cli_entry_open(args, &entry);
+    if (!status)
+        status = cli_entry_values(&entry);
+    if (!status)
+        status = cli_entry_backend(&entry, backend, RT_TO_RUN);
+    if (!status && !cli_flag(args, "json"))
+        cli_print_header(&entry);
+    if (!status)
+        status = cli_execute(&entry, &execution);
+    if (!status)
+        status = finish(&entry, &execution, other);
+    cli_entry_close(&entry);
+    return status;
+}
+
+static const CliOption options[] = {
+    CLI_ENTRY_OPTIONS,
+    CLI_VALUE_OPTIONS,
+    {"backend", CLI_TEXT, "B", "ref, kernel or native (default)"},
+    {"compare", CLI_TEXT, "B", "run on this backend too and compare bits (exit status 3)"},
+    {"out", CLI_TEXT, "@F", "write the result: .npy, .psk.d or .safetensors (also -o)"},
+    {"json", CLI_FLAG, NULL, "one JSON object on stdout"},
+    {0},
+};
+
+const CliCommand cli_command_run = {
+    .name = "run",
+    .usage = "FILE.psk [--entry F] [options]",
+    .summary = "run one function of a program",
+    .details =
+        "Without --in and --params, everything is drawn from --seed. The backends give the same\n"
+        "bits: ref is the plain evaluator of Core, kernel interprets kernels, native compiles "
+        "them.",
+    .examples =
+        "  presk run corpus/nlp/05_gpt.psk --entry loss --dim B=2 --dim T=32 --const D=64 "
+        "--const H=2\n"
+        "  presk run corpus/nlp/05_gpt.psk --batch 0 --seed 0 --backend kernel --compare ref\n"
+        "  presk run examples/two.psk --entry twice --in x=@x.npy --in w=@w.npy -o @y.npy",
+    .options = options,
+    .min = 1,
+    .max = 1,
+    .run = run,
+};

@@ -1,0 +1,318 @@
+#include "cli/values.h"
+
+#include "runtime/data.h"
+#include "runtime/init.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static RtPath path_of(const CliEntry *entry, const char *path) {
+    return (RtPath){
+        &entry->args->context->diags, entry->args->arena, path[0] == '@' ? path + 1 : path, {0}};
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t size = strlen(text), tail = strlen(end);
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
+// ---- inputs ---------------------------------------------------------------------------------
+
+static int give_inputs(CliEntry *entry) {
+    CliArgs *args = entry->args;
+    const char **texts;
+    uint32_t count = cli_list(args, "in", args->arena, &texts);
+    for (uint32_t i = 0; i < count; i++) {
+        Str name, value;
+        if (!cli_split(args->arena, texts[i], &name, &value))
+            return cli_usage(args, "--in is NAME=@FILE, not `%s`", texts[i]);
+        RtPath path = path_of(entry, value.at);
+        Tensor tensor;
+        Str by = str_format(args->arena, "the input %s (%s)", name.at, path.path);
+        if (!rt_tensor_read(&path, &tensor) ||
+            !rt_bind_input(entry->binding, name, &tensor, entry->arithmetic->inputs, by))
+            return cli_report(args);
+    }
+    return CLI_FINE;
+}
+
+// ---- parameters -----------------------------------------------------------------------------
+
+// The one parameter of the entry that is a tree.
+static int find_tree(CliEntry *entry, uint32_t *parameter) {
+    const RtBinding *b = entry->binding;
+    for (uint32_t i = 0; i < b->fn->params; i++)
+        if (core_type(entry->core, core_let(b->fn, i)->type)->kind == CORE_PARAMS) {
+            *parameter = i;
+            return CLI_FINE;
+        }
+    return cli_usage(entry->args, "--params: the entry %s has no parameter tree",
+                     name_c(entry->args->context->names, b->fn->name));
+}
+
+static Str model_name(const CliEntry *entry, uint32_t parameter) {
+    CoreTree tree = core_type(entry->core, core_let(entry->binding->fn, parameter)->type)->tree;
+    CoreModuleId module = core_tree(entry->core, tree)->module;
+    return module ? name_str(entry->args->context->names, entry->core->modules.at[module].name)
+                  : STR("model");
+}
+
+// A checkpoint has no shapes of its own: dimensions come from the command line and other inputs.
+static int give_parameters(CliEntry *entry) {
+    CliArgs *args = entry->args;
+    const char *text = cli_text(args, "params");
+    if (!text)
+        return CLI_FINE;
+    uint32_t parameter = 0;
+    int status = find_tree(entry, &parameter);
+    if (status)
+        return status;
+    if (!rt_bind_dims_done(entry->binding))
+        return cli_report(args);
+    RtPath path = path_of(entry, text);
+    CoreLeaf *leaves;
+    uint32_t count = rt_bind_leaves(entry->binding, parameter, &leaves);
+    RtNamed *named = arena_array(args->arena, RtNamed, count + 1);
+    Span span = core_let(entry->binding->fn, parameter)->span;
+    for (uint32_t i = 0; i < count; i++) {
+        Shape shape;
+        if (!rt_bind_leaf_shape(entry->binding, &leaves[i], span, &shape))
+            return cli_report(args);
+        named[i].name = leaves[i].path;
+        named[i].tensor = tensor_new(args->arena, F64, shape.rank, shape.extent);
+    }
+    if (!rt_checkpoint_read(&path, model_name(entry, parameter), count, named))
+        return cli_report(args);
+    Str by = str_format(args->arena, "the parameters (%s)", path.path);
+    for (uint32_t i = 0; i < count; i++)
+        if (!rt_bind_leaf(entry->binding, parameter, i, &named[i].tensor, entry->arithmetic->params,
+                          by))
+            return cli_report(args);
+    return CLI_FINE;
+}
+
+// ---- batches --------------------------------------------------------------------------------
+
+static bool stage_number(const ChkStage *stage, const Names *names, const char *key,
+                         int64_t *value) {
+    for (uint32_t i = 0; i < stage->count; i++)
+        if (!stage->keys[i] || strcmp(name_c(names, stage->keys[i]), key) == 0)
+            if (stage->values[i] && rational_is_int(stage->values[i], value))
+                return true;
+    return false;
+}
+
+// The stream's stages; `windows` and `batch` also bind the dimensions that they name, unless the
+// command line has bound them: then theirs are taken.
+static bool stage_dim(CliEntry *entry, const ChkStage *stage, int64_t *value) {
+    RtBinding *b = entry->binding;
+    Str name = name_str(entry->args->context->names, stage->keys[0]);
+    for (DimId dim = 1; dim <= extent_dim_count(entry->core->extents); dim++)
+        if (str_equal(name_str(entry->args->context->names,
+                               extent_dim_get(entry->core->extents, dim)->name),
+                      name) &&
+            b->by_dim[dim] >= 0) {
+            *value = b->by_dim[dim];
+            return true;
+        }
+    if (!stage->values[0] || !rational_is_int(stage->values[0], value))
+        return false;
+    return rt_bind_dim(b, name, *value,
+                       str_format(b->arena, "%s(%s = …)", stage->name.at, name.at));
+}
+
+static bool stream_spec(CliEntry *entry, RtStreamSpec *spec) {
+    const ChkTraining *training = &entry->compiled.program->training;
+    const Names *names = entry->args->context->names;
+    *spec = (RtStreamSpec){.batch = 1, .take = -1};
+    for (uint32_t i = 0; i < training->stages.count; i++) {
+        const ChkStage *stage = &training->stages.at[i];
+        int64_t number = 0;
+        if (str_is(stage->name, "windows")) {
+            if (!stage_dim(entry, stage, &spec->window))
+                return false;
+        } else if (str_is(stage->name, "batch")) {
+            if (!stage_dim(entry, stage, &spec->batch))
+                return false;
+        } else if (str_is(stage->name, "shuffle")) {
+            spec->shuffle = true;
+            spec->seed = stage_number(stage, names, "seed", &number) ? (uint64_t)number : 0;
+        } else if (str_is(stage->name, "take")) {
+            if (!stage_number(stage, names, "n", &spec->take))
+                return false;
+        }
+    }
+    return true;
+}
+
+// Binds the leaves of a batch to the entry's inputs that are no trees, in order.
+static int bind_batch(CliEntry *entry, RtStream *stream, uint64_t number) {
+    CliArgs *args = entry->args;
+    RtBinding *b = entry->binding;
+    Tensor *tensors = arena_array(args->arena, Tensor, stream->leaves + 1);
+    for (uint32_t i = 0; i < stream->leaves; i++) {
+        RtLeaf leaf = rt_stream_leaf(stream, i);
+        int64_t extent[RANK_MAX] = {stream->spec.batch};
+        if (leaf.rank + 1 > RANK_MAX)
+            return cli_usage(args, "the data's samples have too many axes");
+        memcpy(extent + 1, leaf.extent, leaf.rank * sizeof *extent);
+        tensors[i] = tensor_new(args->arena, leaf.type, leaf.rank + 1, extent);
+    }
+    uint64_t epoch = number / stream->batches + 1;
+    if (!rt_stream_batch(stream, epoch, number % stream->batches, tensors))
+        return cli_report(args);
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < b->fn->params; i++) {
+        CoreKind kind = core_type(entry->core, core_let(b->fn, i)->type)->kind;
+        if (kind == CORE_PARAMS || next == stream->leaves)
+            continue;
+        Str by = str_format(args->arena, "part %u of the batch", next);
+        if (!rt_bind_input(b, rt_bind_name(b, i), &tensors[next++], entry->arithmetic->inputs, by))
+            return cli_report(args);
+    }
+    return CLI_FINE;
+}
+
+static int give_batch(CliEntry *entry) {
+    CliArgs *args = entry->args;
+    const ChkTraining *training = &entry->compiled.program->training;
+    if (!cli_text(args, "batch"))
+        return CLI_FINE;
+    if (!training->present)
+        return cli_usage(args, "--batch: the program has no training block");
+    const char *file = cli_text(args, "data");
+    RtPath path = path_of(entry, file ? file : training->stream.at);
+    RtData data;
+    RtStreamSpec spec;
+    RtStream stream;
+    if (!stream_spec(entry, &spec) || !rt_data_open(&path, &data))
+        return cli_report(args);
+    int status = rt_data_has_layout(&data) && rt_stream_new(&data, &spec, &stream)
+                     ? bind_batch(entry, &stream, (uint64_t)cli_number(args, "batch", 0))
+                     : cli_report(args);
+    rt_data_close(&data);
+    return status;
+}
+
+int cli_values_given(CliEntry *entry) {
+    int status = give_batch(entry);
+    if (!status)
+        status = give_inputs(entry);
+    return status ? status : give_parameters(entry);
+}
+
+// ---- drawing --------------------------------------------------------------------------------
+
+int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed) {
+    RtBinding *b = entry->binding;
+    CoreValue *argument = &b->arguments[parameter];
+    Shape shape;
+    if (!argument->parts) {
+        int64_t range;
+        if (!rt_bind_shape(b, parameter, &shape, &range))
+            return cli_report(entry->args);
+        DType type = range ? dtype_of_bound((uint64_t)range) : entry->arithmetic->inputs;
+        argument->tensor = tensor_new(b->arena, type, shape.rank, shape.extent);
+        rt_init_input(rt_bind_name(b, parameter), (uint64_t)range, seed, &argument->tensor);
+        return CLI_FINE;
+    }
+    CoreLeaf *leaves;
+    uint32_t count = rt_bind_leaves(b, parameter, &leaves);
+    Span span = core_let(b->fn, parameter)->span;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!rt_bind_leaf_shape(b, &leaves[i], span, &shape))
+            return cli_report(entry->args);
+        argument->parts[i].type = leaves[i].type;
+        Tensor *tensor = &argument->parts[i].tensor;
+        *tensor = tensor_new(b->arena, entry->arithmetic->params, shape.rank, shape.extent);
+        if (!rt_init_leaf(entry->core, &leaves[i], b->by_dim, seed, tensor, span))
+            return cli_report(entry->args);
+    }
+    return CLI_FINE;
+}
+
+// ---- results --------------------------------------------------------------------------------
+
+bool cli_values_write(CliEntry *entry, const char *text, uint32_t count,
+                      const CliNamedTensor *tensors) {
+    RtPath path = path_of(entry, text);
+    if (ends_with(path.path, ".safetensors")) {
+        RtNamed *named = arena_array(entry->args->arena, RtNamed, count + 1);
+        for (uint32_t i = 0; i < count; i++)
+            named[i] = (RtNamed){tensors[i].name.size ? tensors[i].name : STR("result"),
+                                 *tensors[i].tensor};
+        return rt_safetensors_write(&path, count, named);
+    }
+    if (count != 1) {
+        diag(&entry->args->context->diags, E6015, (Span){0}, path.path,
+             str_format(entry->args->arena, "%u", count).at);
+        return false;
+    }
+    const Tensor *tensor = tensors[0].tensor;
+    uint64_t bound =
+        dtype_is_real(tensor->type) ? 0 : (uint64_t)1 << (8 * MIN(7, dtype_size(tensor->type)));
+    return rt_tensor_write(&path, tensor, bound);
+}
+
+static json_t *number_json(double value) {
+    // JSON has no NaN and no infinities: they are strings.
+    return isfinite(value) ? json_real(value)
+                           : json_string(isnan(value) ? "nan"
+                                         : value > 0  ? "inf"
+                                                      : "-inf");
+}
+
+static json_t *tensor_json(const CliNamedTensor *named) {
+    enum { WHOLE = 1000 };
+    const Tensor *tensor = named->tensor;
+    json_t *object = json_object(), *shape = json_array();
+    for (uint32_t i = 0; i < tensor->shape.rank; i++)
+        json_array_append_new(shape, json_integer(tensor->shape.extent[i]));
+    json_object_set_new(object, "name", json_string(named->name.size ? named->name.at : ""));
+    json_object_set_new(object, "type", json_string(dtype_text(tensor->type)));
+    json_object_set_new(object, "shape", shape);
+    int64_t count = shape_count(&tensor->shape);
+    if (count <= WHOLE) {
+        json_t *values = json_array();
+        for (int64_t i = 0; i < count; i++)
+            json_array_append_new(values, number_json(tensor_get(tensor, i)));
+        json_object_set_new(object, "values", values);
+        return object;
+    }
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = tensor_get(tensor, i);
+        low = fmin(low, value);
+        high = fmax(high, value);
+        sum += value;
+    }
+    json_object_set_new(object, "smallest", number_json(low));
+    json_object_set_new(object, "largest", number_json(high));
+    json_object_set_new(object, "mean", number_json(sum / (double)count));
+    return object;
+}
+
+void cli_json_result(CliEntry *entry, const CliExecution *execution, uint32_t count,
+                     const CliNamedTensor *tensors) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(list, tensor_json(&tensors[i]));
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:I, s:f, s:o}", "entry",
+        name_c(entry->args->context->names, entry->binding->fn->name), "backend",
+        cli_backend_text(entry->options.backend), "realization", entry->realization->name.at,
+        "launches", (json_int_t)execution->launches, "seconds", execution->seconds, "result", list);
+    if (execution->program) {
+        RtSummary summary = rt_summary(execution->program);
+        json_object_set_new(object, "peak_bytes", json_integer((json_int_t)summary.peak_bytes));
+        json_object_set_new(object, "compile_seconds", json_real(summary.compile_seconds));
+        json_object_set_new(object, "plan",
+                            json_string(cli_plan_text(entry, execution->program).at));
+    }
+    char *text = json_dumps(object, JSON_INDENT(2));
+    puts(text);
+    free(text);
+    json_decref(object);
+}

@@ -1,0 +1,24 @@
+// Values of an entry's inputs and parameters: from files, from the training block's data, or drawn
+// from a seed.
+#ifndef PRESK_CLI_VALUES_H
+#define PRESK_CLI_VALUES_H
+
+#include "cli/execute.h"
+
+// Binds what --in, --params and --batch give.
+int cli_values_given(CliEntry *entry);
+// Draws a parameter of the entry from the seed: a tree by its initialisers, a real input from the
+// standard normal distribution, an index uniformly. Keyed by its name, so that values depend on
+// nothing else.
+int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed);
+
+// Writes a result to `@F` or `F`, by its ending: .npy (one tensor), .psk.d (one tensor, or the
+// leaves of a tree as a checkpoint), .safetensors. False with a diagnostic.
+bool cli_values_write(CliEntry *entry, const char *path, uint32_t count,
+                      const CliNamedTensor *tensors);
+// One JSON object: entry, backend, launches, seconds, peak_bytes, and the result's tensors (values
+// in full up to a thousand elements, else smallest, largest and mean).
+void cli_json_result(CliEntry *entry, const CliExecution *execution, uint32_t count,
+                     const CliNamedTensor *tensors);
+
+#endif
