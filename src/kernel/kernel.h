@@ -195,8 +195,8 @@ KrnScalar krn_load_scalar(DType type);    // what a load from such a buffer give
 bool krn_can_convert(KrnScalar from, KrnScalar to);
 bool krn_can_store(KrnScalar from, DType to);
 int64_t krn_loop_count(const KrnLoop *loop); // iterations
-// The result type of an operation that follows kop.def's rule column; false where the operands do
-// not fit it, or where the operation has a rule of its own.
+bool krn_has_rule(KrnOp op);                 // the rule column gives the result's type
+// That type; false where the operands do not fit the rule or there is none.
 bool krn_result_type(KrnOp op, const KrnType *operands, KrnType *result);
 uint32_t krn_arity(KrnOp op); // operands that are values
 

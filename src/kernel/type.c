@@ -25,6 +25,10 @@ static const char *const rules[] = {
 #undef KOP
 };
 
+bool krn_has_rule(KrnOp op) {
+    return strchr(rules[op], '_') != NULL;
+}
+
 uint32_t krn_arity(KrnOp op) {
     return arities[op];
 }
