@@ -56,6 +56,13 @@ void syn_skip_newline(SynParser *p) {
         p->next++;
 }
 
+void syn_join_line(SynParser *p) {
+    const SynToken *token = syn_peek(p);
+    if (token->kind == SYN_TOKEN_NEWLINE &&
+        !(token[1].indent == 0 && syn_begins_declaration(p, p->next + 1)))
+        p->next++;
+}
+
 const SynToken *syn_peek_operator(const SynParser *p) {
     const SynToken *token = syn_peek(p);
     if (token->kind != SYN_TOKEN_NEWLINE)
@@ -69,7 +76,7 @@ const SynToken *syn_take_operator(SynParser *p) {
     if (syn_at(p, SYN_TOKEN_NEWLINE))
         p->next++;
     syn_take(p);
-    syn_skip_newline(p);
+    syn_join_line(p);
     return token;
 }
 
@@ -84,7 +91,7 @@ SynBracket syn_open_bracket(SynParser *p, bool free) {
 
 void syn_close_bracket(SynParser *p, SynBracket outer, SynTokenKind closer, const char *expected) {
     if (!syn_accept(p, closer))
-        syn_fail(p, expected);
+        syn_fail_bracket(p, expected);
     p->opener = outer.opener;
     p->free = outer.free;
 }

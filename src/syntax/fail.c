@@ -119,7 +119,7 @@ static SynTokenKind closer_of(SynTokenKind opener) {
 }
 
 // Whether a token where another was expected means that the innermost bracket was forgotten: the
-// text ends, a declaration or another bracket's end comes, or (inside a list) a line that is
+// text ends, a declaration comes, or (inside a list) `->`, another bracket's end or a line that is
 // indented no deeper than the one that opened it.
 static bool left_open(const SynParser *p, const SynToken *found) {
     const SynToken *opener = &p->tokens.at[p->opener];
@@ -131,7 +131,7 @@ static bool left_open(const SynParser *p, const SynToken *found) {
         return false;
     bool closes =
         kind == SYN_TOKEN_PAREN_END || kind == SYN_TOKEN_BRACKET_END || kind == SYN_TOKEN_BRACE_END;
-    return (closes && kind != closer_of(opener->kind)) ||
+    return kind == SYN_TOKEN_ARROW || (closes && kind != closer_of(opener->kind)) ||
            (found->first && found->indent <= opener->indent && kind != closer_of(opener->kind));
 }
 
@@ -155,18 +155,33 @@ static bool begin_failure(SynParser *p, const SynToken **found) {
     return (*found)->kind != SYN_TOKEN_ERROR;
 }
 
-void syn_fail(SynParser *p, const char *expected) {
+static Diag *fail(SynParser *p, const char *expected) {
     const SynToken *found;
     if (!begin_failure(p, &found))
-        return;
+        return NULL;
     if (p->opener != SYN_NO_OPENER && left_open(p, found)) {
         fail_open(p, found);
-        return;
+        return NULL;
     }
     Str text = syn_token_describe(found, p->context->names, p->scratch);
     Diag *d = diag(&p->context->diags, E0006, span_of(p, found), expected, text.at);
     advise(p, d, found, expected);
+    return d;
 }
+
+void syn_fail(SynParser *p, const char *expected) {
+    fail(p, expected);
+}
+
+void syn_fail_bracket(SynParser *p, const char *expected) {
+    Diag *d = fail(p, expected);
+    if (d)
+        diag_label(d, span_of(p, &p->tokens.at[p->opener]), "opened here");
+}
+
+static const char declarations[] =
+    "`import` `const` `static` `dim` `type` `module` `fn` `optimizer` `training` `inference` "
+    "`effect` `model`";
 
 void syn_fail_declaration(SynParser *p) {
     const SynToken *found;
@@ -174,9 +189,7 @@ void syn_fail_declaration(SynParser *p) {
         return;
     Str text = syn_token_describe(found, p->context->names, p->scratch);
     Diag *d = diag(&p->context->diags, E0007, span_of(p, found), text.at);
-    advise(p, d, found,
-           "`import` `const` `static` `dim` `type` `module` `fn` `optimizer` `training` "
-           "`inference` `effect` `model`");
+    advise(p, d, found, declarations);
 }
 
 void syn_fail_chain(SynParser *p, const SynToken *first) {
@@ -267,6 +280,15 @@ bool syn_begins_declaration(const SynParser *p, uint32_t index) {
     }
 }
 
+// Whether a misspelled declaration begins here; it is worth an error of its own.
+static bool misspells_declaration(SynParser *p, const SynToken *token) {
+    Str words[24], word = name_str(p->context->names, token->name);
+    uint32_t count = quoted_words(p, declarations, words, COUNT_OF(words));
+    return token->kind == SYN_TOKEN_NAME && word.size > 3 &&
+           (token[1].kind == SYN_TOKEN_NAME || token[1].kind == SYN_TOKEN_STRING) &&
+           nearest_spelling(p->scratch, word, words, count).size > 0;
+}
+
 void syn_recover(SynParser *p) {
     p->failed = p->free = false;
     p->opener = SYN_NO_OPENER;
@@ -274,7 +296,8 @@ void syn_recover(SynParser *p) {
     p->next = MAX(p->next, p->begin + 1);
     for (; p->tokens.at[p->next].kind != SYN_TOKEN_END; p->next++) {
         const SynToken *token = &p->tokens.at[p->next];
-        if (token->first && token->indent == 0 && syn_begins_declaration(p, p->next))
+        if (token->first && token->indent == 0 &&
+            (syn_begins_declaration(p, p->next) || misspells_declaration(p, token)))
             return;
     }
 }

@@ -311,8 +311,7 @@ static void lex_string(Lexer *lexer, uint32_t open, uint32_t begin) {
         if (at >= lexer->text.size || byte_at(lexer, at) == '\n') {
             if (open == '"')
                 report_open_string(lexer, begin);
-            else
-                kind = SYN_TOKEN_ERROR;
+            kind = SYN_TOKEN_ERROR;
             break;
         }
         c = look(lexer, at, &size);
@@ -375,10 +374,11 @@ static Str describe_character(Lexer *lexer, uint32_t c) {
         int size = u8_uctomb(bytes, c, sizeof bytes);
         buf_char(&buf, '`');
         buf_add(&buf, (Str){(const char *)bytes, size > 0 ? (uint32_t)size : 0});
-        buf_text(&buf, "` ");
+        buf_char(&buf, '`');
+        if (c < 0x80)
+            return buf_str(&buf);
+        buf_char(&buf, ' ');
     }
-    if (c < 0x80 && c > 0x20)
-        return (Str){buf_str(&buf).at, buf.size - 1};
     char name[UNINAME_MAX];
     buf_format(&buf, "(U+%04X", c);
     if (unicode_character_name(c, name)) {
@@ -418,10 +418,13 @@ static void lex_other(Lexer *lexer) {
         return;
     }
     const Lookalike *like = lookalike_of(c);
+    bool usable = like && like->meant[0];
+    while (!usable && lexer->at < lexer->text.size && look(lexer, lexer->at, &size) == c)
+        lexer->at += size; // `&&` is one error
     report_character(lexer, c, begin, like);
-    if (like && like->meant[0] == '"') {
+    if (usable && like->meant[0] == '"') {
         lex_string(lexer, c, begin);
-    } else if (like && like->meant[0]) {
+    } else if (usable) {
         if (like->meant[0] != ' ')
             add_token(lexer, match_mark(str_of(like->meant), &size), begin);
     } else {

@@ -378,14 +378,16 @@ static SynId parse_let(SynParser *p) {
     syn_want(p, SYN_TOKEN_ASSIGN, "after the names of `let`");
     bool free = p->free;
     p->free = false;
-    syn_skip_newline(p);
+    syn_join_line(p);
     syn_put(p, parse_expression(p));
     if (!syn_accept(p, SYN_TOKEN_NEWLINE))
-        syn_fail(p, syn_at(p, SYN_TOKEN_END) ? "the value of the function after `let`"
+        syn_fail(p, syn_at(p, SYN_TOKEN_END) ? "a value after the last `let`"
                                              : "an operator or the end of the line");
     p->free = free;
-    if (syn_at(p, SYN_TOKEN_BRACE_END) || syn_at(p, SYN_TOKEN_END))
-        syn_fail(p, "the value of the function after its last `let`");
+    if (syn_at(p, SYN_TOKEN_BRACE_END) || syn_at(p, SYN_TOKEN_END) ||
+        (syn_at_word(p) && syn_peek(p)->kind > SYN_TOKEN_STRING && !syn_at(p, SYN_TOKEN_LET) &&
+         !syn_at(p, SYN_TOKEN_EIN)))
+        syn_fail(p, "a value after the last `let`");
     syn_put(p, parse_expression(p));
     return syn_close(p, SYN_LET, mark, begin, NULL, NULL);
 }
@@ -396,7 +398,7 @@ static SynId parse_lambda(SynParser *p) {
     syn_take(p);
     syn_put(p, parse_pattern(p));
     syn_want(p, SYN_TOKEN_DOT, "after the names of `λ`");
-    syn_skip_newline(p);
+    syn_join_line(p);
     syn_put(p, parse_expression(p));
     return syn_close(p, SYN_LAMBDA, mark, begin, NULL, NULL);
 }
@@ -413,7 +415,7 @@ static SynId parse_expression(SynParser *p) {
 
 // What follows an `=` of a declaration, item or member.
 static SynId parse_value(SynParser *p) {
-    syn_skip_newline(p);
+    syn_join_line(p);
     return parse_expression(p);
 }
 
@@ -555,7 +557,7 @@ static SynId parse_item(SynParser *p) {
         syn_put(p, parse_value(p));
         return syn_close(p, SYN_NEXT, mark, begin, name, NULL);
     }
-    if (!syn_at_word(p))
+    if (!syn_at_word(p) || (!is_key && syn_begins_declaration(p, p->next)))
         syn_fail(p, "a key or the `}` of the block");
     const SynToken *name = syn_take(p);
     if (syn_accept(p, SYN_TOKEN_ASSIGN)) {

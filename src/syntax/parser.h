@@ -39,6 +39,8 @@ bool syn_at_text(const SynParser *p, const char *s); // the contextual word
 const SynToken *syn_take(SynParser *p);
 bool syn_accept(SynParser *p, SynTokenKind kind);
 void syn_skip_newline(SynParser *p);
+// Skips a newline where an expression must come, unless a declaration comes at column 0.
+void syn_join_line(SynParser *p);
 // The binary operator that goes on with the expression, at the start of the next line too; END:
 // none. The second form steps over it.
 const SynToken *syn_peek_operator(const SynParser *p);
@@ -62,6 +64,7 @@ void syn_close_bracket(SynParser *p, SynBracket bracket, SynTokenKind closer, co
 // --- errors ---
 // "expected …, found …" at the next token.
 void syn_fail(SynParser *p, const char *expected);
+void syn_fail_bracket(SynParser *p, const char *expected); // shows the innermost bracket, too
 void syn_fail_declaration(SynParser *p);
 void syn_fail_chain(SynParser *p, const SynToken *first); // the comparison before
 void syn_fail_depth(SynParser *p);
