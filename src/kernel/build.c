@@ -17,9 +17,15 @@ KrnBuilder krn_builder(Kernel *kernel, Names *names) {
     return (KrnBuilder){.kernel = kernel, .names = names};
 }
 
+// A letter or _, then letters, digits and _: what krn_read reads.
+static bool is_buffer_name(const char *name) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return *name && !(*name >= '0' && *name <= '9') && strspn(name, letters) == strlen(name);
+}
+
 uint32_t krn_buffer(KrnBuilder *b, const char *name, DType type, int64_t size, int64_t range,
                     KrnRole role) {
-    check_that(size >= 0);
+    check_that(is_buffer_name(name) && size >= 0);
     check_that(range >= 0 && (range == 0 || !dtype_is_real(type)));
     KrnBuffer buffer = {name_of_c(b->names, name), type, size, range, role};
     vec_push(b->kernel->arena, &b->kernel->buffers, buffer);

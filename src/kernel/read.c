@@ -16,6 +16,7 @@ typedef struct Reader {
     uint32_t at;         // the next byte
     bool failed;         // a diagnostic has been given; nothing more is
     Vec(Span) spans;     // by instruction
+    Vec(Span) buffers;   // by buffer
     Vec(uint32_t) open;  // loops
     Vec(KrnValue) nexts; // of a `next` line
 } Reader;
@@ -197,6 +198,7 @@ static uint32_t read_buffer_name(Reader *r) {
 
 static void read_buffer(Reader *r) {
     static const char *const roles[] = {"in", "out", "scratch"};
+    uint32_t begin = r->at - 6;
     expect(r, "%");
     Str name = run_of(r, is_word);
     if (name.size == 0 || is_digit(name.at[0]))
@@ -217,8 +219,11 @@ static void read_buffer(Reader *r) {
     buffer.role = (KrnRole)role;
     if (accept(r, "below"))
         buffer.range = read_int(r);
-    if (!r->failed)
-        vec_push(r->arena, &r->kernel->buffers, buffer);
+    if (r->failed)
+        return;
+    Span span = {r->source, begin, r->at};
+    vec_push(r->arena, &r->kernel->buffers, buffer);
+    vec_push(r->arena, &r->buffers, span);
 }
 
 static void append(Reader *r, uint32_t begin, KrnInst inst) {
@@ -427,17 +432,27 @@ static void read_kernel(Reader *r) {
         fail(r, r->at, "nothing follows a kernel's `}`");
 }
 
-// One diagnostic for each fault of the verifier, at the instruction it names.
+// Where the verifier's line points: "%4: …" an instruction, "buffer %x: …" a buffer.
+static Span span_of_fault(const Reader *r, Str fault) {
+    unsigned long number = fault.at[0] == '%' ? strtoul(fault.at + 1, NULL, 10) : ULONG_MAX;
+    if (number < r->spans.count)
+        return r->spans.at[number];
+    for (uint32_t i = r->buffers.count; i-- > 0;) {
+        Str name = name_str(r->kernel->names, r->kernel->buffers.at[i].name);
+        if (fault.size > name.size + 9 && memcmp(fault.at + 8, name.at, name.size) == 0 &&
+            fault.at[name.size + 8] == ':')
+            return r->buffers.at[i];
+    }
+    return (Span){r->source, 0, MIN(r->text.size, 6)};
+}
+
+// One diagnostic for each fault of the verifier.
 static void show_faults(Reader *r, Str faults) {
     const char *line = faults.at;
     while (*line) {
         const char *end = strchr(line, '\n');
         Str text = str_copy(r->arena, line, (size_t)(end - line));
-        Span span = {r->source, 0, MIN(r->text.size, 6)}; // the word `kernel`
-        unsigned long number = text.at[0] == '%' ? strtoul(text.at + 1, NULL, 10) : ULONG_MAX;
-        if (number < r->spans.count)
-            span = r->spans.at[number];
-        diag(&r->context->diags, E6021, span, text.at);
+        diag(&r->context->diags, E6021, span_of_fault(r, text), text.at);
         line = end + 1;
     }
 }
