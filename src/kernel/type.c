@@ -119,3 +119,29 @@ bool krn_result_type(KrnOp op, const KrnType *operands, KrnType *result) {
     *result = krn_type(scalar, operands[0].lanes);
     return true;
 }
+
+// ---- scratch --------------------------------------------------------------------------------
+
+static size_t scratch_bytes(const KrnBuffer *buffer) {
+    if (buffer->role != KRN_SCRATCH)
+        return 0;
+    size_t bytes;
+    check_that(!__builtin_mul_overflow((size_t)buffer->size, dtype_size(buffer->type), &bytes));
+    return (bytes + 63) / 64 * 64;
+}
+
+size_t krn_scratch_size(const Kernel *kernel) {
+    size_t size = 0;
+    for (uint32_t i = 0; i < kernel->buffers.count; i++)
+        check_that(!__builtin_add_overflow(size, scratch_bytes(&kernel->buffers.at[i]), &size));
+    return size;
+}
+
+void krn_scratch_place(const Kernel *kernel, void *block, void **buffers) {
+    char *at = block;
+    for (uint32_t i = 0; i < kernel->buffers.count; i++) {
+        if (kernel->buffers.at[i].role == KRN_SCRATCH)
+            buffers[i] = at;
+        at += scratch_bytes(&kernel->buffers.at[i]);
+    }
+}
