@@ -104,11 +104,12 @@ static void read_global_dim(Reader *r) {
         extent_dim_add(r->program->extents, dim);
 }
 
-// "{I, O, ...}" into the scope; true where the pack is among them.
+// "{I, O, ...}" into the scope; true where the pack is among them. A `{` that ends its line opens a
+// body.
 static bool read_scope(Reader *r, bool pack_allowed) {
     bool pack = false;
     r->scope.count = 0;
-    if (!read_take(r, "{"))
+    if (read_peek(r, 1)->begins || !read_take(r, "{"))
         return false;
     do {
         if (pack_allowed && read_take(r, "...")) {
@@ -289,7 +290,7 @@ static void read_path(Reader *r, CoreAttr *attr) {
     Arena *arena = r->program->arena;
     Vec(Name) path = {0};
     const ScanToken *token = read_peek(r, 0);
-    if (token->kind != SCAN_WORD && token->kind != SCAN_NUMBER) {
+    if (token->begins || (token->kind != SCAN_WORD && token->kind != SCAN_NUMBER)) {
         read_fail(r, "expected the path of a field");
         return;
     }
