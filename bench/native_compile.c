@@ -23,12 +23,13 @@ typedef struct Tile {
 
 // out[4096 + s, 1536] = x · y, in tiles of rows × columns·lanes with the sum unrolled.
 static Kernel *product(Bench *bench, Tile t) {
-    enum { N = 1536, K = 384 };
+    enum { N = 1536 };
+    const int64_t depth = 384 + 4 * bench->serial++;
     Kernel *kernel = krn_new(bench->arena, bench->context.names, "dot");
     KrnBuilder b = krn_builder(kernel, bench->context.names);
-    int64_t m = (4096 + bench->serial++) / t.rows * t.rows;
-    uint32_t x = krn_buffer(&b, "x", F32, m * K, 0, KRN_IN);
-    uint32_t y = krn_buffer(&b, "y", F32, K * N, 0, KRN_IN);
+    int64_t m = 4096 / t.rows * t.rows;
+    uint32_t x = krn_buffer(&b, "x", F32, m * depth, 0, KRN_IN);
+    uint32_t y = krn_buffer(&b, "y", F32, depth * N, 0, KRN_IN);
     uint32_t out = krn_buffer(&b, "out", F32, m * N, 0, KRN_OUT);
     KrnValue sums[64], ys[8];
     KrnValue zero = krn_const_float(&b, krn_type(KRN_F32, t.lanes), 0);
@@ -36,7 +37,7 @@ static Kernel *product(Bench *bench, Tile t) {
     KrnValue j = krn_loop(&b, 0, N, t.columns * t.lanes, KRN_WHOLE, 0, NULL, NULL);
     for (uint32_t s = 0; s < t.rows * t.columns; s++)
         sums[s] = zero;
-    KrnValue k = krn_loop(&b, 0, K, t.unroll, KRN_WHOLE, t.rows * t.columns, sums, sums);
+    KrnValue k = krn_loop(&b, 0, depth, t.unroll, KRN_WHOLE, t.rows * t.columns, sums, sums);
     for (uint32_t u = 0; u < t.unroll; u++) {
         for (uint32_t c = 0; c < t.columns; c++) {
             KrnIndex at = krn_index(y, u * N + c * t.lanes);
@@ -45,8 +46,8 @@ static Kernel *product(Bench *bench, Tile t) {
             ys[c] = krn_load(&b, &at, t.lanes, 1);
         }
         for (uint32_t r = 0; r < t.rows; r++) {
-            KrnIndex at = krn_index(x, r * K + u);
-            krn_index_add(&at, K, i);
+            KrnIndex at = krn_index(x, r * depth + u);
+            krn_index_add(&at, depth, i);
             krn_index_add(&at, 1, k);
             KrnValue one = krn_load(&b, &at, 1, 1);
             one = t.lanes == 1 ? one : krn_splat(&b, one, t.lanes);
