@@ -90,6 +90,24 @@ asan: ## all tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g" \
 	  EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DPRESK_MALLOC_ARENAS" test
 
+GPT     := corpus/nlp/05_gpt.psk
+SMALL   := --const D=64 --const H=2 --const L=2
+TEXT    ?= /usr/share/common-licenses/GPL-3
+
+demo: all ## the course GPT's forward pass and loss on real text, natively
+	@$(BUILD)/presk data text $(TEXT) --vocab 92 -o out/text.psk.d
+	@$(BUILD)/presk run $(GPT) --entry loss --batch 0 --seed 0
+	@echo
+	@echo "next: presk check, run, bench and dump have --help; docs/tour.md follows one program"
+	@echo "through every stage; make realize shows the fusion groups of this model."
+
+realize sched: all ## the fusion partition of the corpus GPT (sched is its old name)
+	@$(BUILD)/presk dump $(GPT) --stage realize $(SMALL)
+
+peers: all ## check and race against PyTorch (installs python3-torch)
+	@sh scripts/deps.sh python3-torch
+	@/usr/bin/python3 bench/peers.py
+
 format: ## apply .clang-format
 	@clang-format -i $$(git ls-files 'src/*.c' 'src/*.h' 'tests/*.c' 'tests/*.h' 'bench/*.c')
 format-check:

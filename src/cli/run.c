@@ -90,6 +90,9 @@ static int run(CliArgs *args) {
         status = cli_entry_values(&entry);
     if (!status)
         status = cli_entry_backend(&entry, backend, RT_TO_RUN);
+    const char *folder = cli_text(args, "save-values");
+    if (!status && folder && !cli_values_save(&entry, folder))
+        status = cli_report(args);
     if (!status && !cli_flag(args, "json"))
         cli_print_header(&entry);
     if (!status)
@@ -106,6 +109,7 @@ static const CliOption options[] = {
     {"backend", CLI_TEXT, "B", "ref, kernel or native (default)"},
     {"compare", CLI_TEXT, "B", "run on this backend too and compare bits (exit status 3)"},
     {"out", CLI_TEXT, "@F", "write the result: .npy, .psk.d or .safetensors (also -o)"},
+    {"save-values", CLI_TEXT, "DIR", "write inputs (.npy) and parameters (.safetensors) there"},
     {"json", CLI_FLAG, NULL, "one JSON object on stdout"},
     {0},
 };

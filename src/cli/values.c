@@ -1,5 +1,7 @@
 #include "cli/values.h"
 
+#include "base/file.h"
+
 #include "runtime/data.h"
 #include "runtime/init.h"
 
@@ -231,6 +233,41 @@ int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed) {
             return cli_report(entry->args);
     }
     return CLI_FINE;
+}
+
+// ---- saving ---------------------------------------------------------------------------------
+
+static bool save_tree(CliEntry *entry, uint32_t parameter, const char *stem) {
+    Arena *arena = entry->args->arena;
+    const CoreValue *argument = &entry->binding->arguments[parameter];
+    CoreLeaf *leaves;
+    uint32_t count = rt_bind_leaves(entry->binding, parameter, &leaves);
+    RtNamed *named = arena_array(arena, RtNamed, count + 1);
+    for (uint32_t i = 0; i < count; i++)
+        named[i] = (RtNamed){leaves[i].path, argument->parts[i].tensor};
+    RtPath path = path_of(entry, str_format(arena, "%s.safetensors", stem).at);
+    return rt_safetensors_write(&path, count, named);
+}
+
+bool cli_values_save(CliEntry *entry, const char *folder) {
+    Arena *arena = entry->args->arena;
+    const RtBinding *b = entry->binding;
+    if (folder[0] == '@')
+        folder++;
+    for (uint32_t i = 0; i < b->fn->params; i++) {
+        Str stem = str_format(arena, "%s/%s", folder, rt_bind_name(b, i).at);
+        RtPath path = path_of(entry, str_format(arena, "%s.npy", stem.at).at);
+        if (!file_make_folders(arena, path.path) && !file_exists(folder)) {
+            diag(&entry->args->context->diags, E6014, (Span){0}, folder,
+                 "the folder cannot be made");
+            return false;
+        }
+        bool saved = b->arguments[i].parts ? save_tree(entry, i, stem.at)
+                                           : rt_npy_write(&path, &b->arguments[i].tensor);
+        if (!saved)
+            return false;
+    }
+    return true;
 }
 
 // ---- results --------------------------------------------------------------------------------

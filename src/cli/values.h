@@ -12,6 +12,11 @@ int cli_values_given(CliEntry *entry);
 // nothing else.
 int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed);
 
+// Writes every value of the entry to a folder, as they enter the run: NAME.npy for a tensor,
+// NAME.safetensors for a tree; what another program needs to repeat the run. False with a
+// diagnostic.
+bool cli_values_save(CliEntry *entry, const char *folder);
+
 // Writes a result to `@F` or `F`, by its ending: .npy (one tensor), .psk.d (one tensor, or the
 // leaves of a tree as a checkpoint), .safetensors. False with a diagnostic.
 bool cli_values_write(CliEntry *entry, const char *path, uint32_t count,
