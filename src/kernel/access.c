@@ -206,7 +206,9 @@ static void check_scratch(const Checker *c, const Access *load) {
 // interval of width W over all accesses. If W < |C| and |C|·(n − 1) + W < M, then two addresses of
 // different iterations differ: their difference is C·Δs + Δsmall modulo M, it is smaller than M, so
 // it would have to be 0, but |Δsmall| ≤ W < |C| ≤ |C·Δs|. Terms with a coefficient of at least
-// |C|·n are the big ones and M is their greatest common divisor; without big terms M is infinite.
+// |C|·n are the big ones. M is their greatest common divisor, and that of the least distance of at
+// least |C|·n between offsets: the rows of a tile, which no loop runs over. Without any, M is
+// infinite.
 // Tail loops must stay outside the interval of the split ones, modulo M. The proof is for all
 // accesses to the buffer at once; kernels for which it does not go through are refused.
 
@@ -249,6 +251,24 @@ static void find_modulus(Split *split, const Access *access) {
         if (term->value != split->index && step >= size_of(split->coefficient) * split->count)
             split->modulus = divisor(split->modulus, step);
     }
+}
+
+// The least distance of at least |C|·n from the first offset, 0: there is none.
+static Wide row_distance(const Split *split, uint32_t buffer) {
+    const Checker *c = split->c;
+    const KrnAddress *first = NULL;
+    Wide least = 0;
+    for (uint32_t i = 0; i < c->accesses.count; i++) {
+        const Access *access = &c->accesses.at[i];
+        if (access->address->buffer != buffer || access->region != c->v->split)
+            continue;
+        first = first ? first : access->address;
+        Wide distance = size_of((Wide)access->address->offset - first->offset);
+        if (distance >= size_of(split->coefficient) * split->count &&
+            (least == 0 || distance < least))
+            least = distance;
+    }
+    return least;
 }
 
 // The interval of offset, small terms and lanes.
@@ -299,6 +319,7 @@ static bool split_range(Split *split, uint32_t buffer, Range *range) {
         if (is_of(&c->accesses.at[i], buffer))
             find_modulus(split, &c->accesses.at[i]);
     }
+    split->modulus = divisor(split->modulus, row_distance(split, buffer));
     any = false;
     for (uint32_t i = 0; i < c->accesses.count; i++) {
         const Access *access = &c->accesses.at[i];

@@ -50,6 +50,13 @@ static bool index_varies(const RlzNest *nest, int32_t axis) {
            nest->input[1].stride[axis] != 0;
 }
 
+bool rlz_runs_along(const RlzNest *nest) {
+    int32_t across = last_parallel(nest), along = rlz_nest_axis(nest, RLZ_REDUCED);
+    return nest->kind == RLZ_REDUCTION && nest->reduce == CORE_REDUCE_STRIPES16 && along >= 0 &&
+           (uint32_t)along + 1 == nest->axes && nest->input[0].source == RLZ_MEMORY &&
+           nest->input[0].stride[along] == 1 && (across < 0 || nest->input[0].stride[across] != 1);
+}
+
 static uint32_t default_lanes(const RlzNest *nest, const RlzLayout *layout, RlzTarget target) {
     int32_t axis = last_parallel(nest);
     if (nest->kind == RLZ_CONTRACTION) {
@@ -59,7 +66,7 @@ static uint32_t default_lanes(const RlzNest *nest, const RlzLayout *layout, RlzT
         return layout->row_wise ? widest(nest, target, nest->extent[j], false)
                                 : widest(nest, target, layout->tile[1], true);
     }
-    if (nest->reduce == CORE_REDUCE_STRIPES16)
+    if (rlz_runs_along(nest))
         return widest(nest, target, INT64_MAX, false);
     if (axis < 0 || index_varies(nest, axis))
         return 1;
@@ -95,7 +102,7 @@ uint32_t rlz_layout_loops(const RlzNest *nest, const RlzLayout *layout,
         if (nest->role[i] == RLZ_OUTER || nest->role[i] == RLZ_PARALLEL)
             add_loop(loops, &count, i, 1, true);
     if (nest->kind != RLZ_CONTRACTION) {
-        if (count)
+        if (count && !rlz_runs_along(nest))
             loops[count - 1].step = layout->lanes;
         return count;
     }

@@ -37,6 +37,10 @@ uint32_t rlz_layout_loops(const RlzNest *nest, const RlzLayout *layout,
 enum { RLZ_LANES_CHOICES = 4 };
 uint32_t rlz_lanes_legal(const RlzNest *nest, RlzTarget target, uint32_t lanes[RLZ_LANES_CHOICES]);
 
+// Sums in stripes16 whose reduced axis is contiguous run their lanes along it, one result at a
+// time: the sixteen partial sums are lanes. All other lanes run across results.
+bool rlz_runs_along(const RlzNest *nest);
+
 // The default of every decision at this nest, target and lanes: `lanes_one` gives the kernel
 // interpreter's default (one lane everywhere), else the target's widest legal.
 RlzLayout rlz_layout_default(const RlzNest *nest, RlzTarget target, uint32_t workers,
