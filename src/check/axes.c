@@ -39,8 +39,8 @@ static Diag *mismatch(ChkBody *body, Span span, const ChkValue *a, const ChkValu
 }
 
 // Joins axis b (of operand `value`) into *a. `first` is an operand for the message.
-static bool join(ChkBody *body, Span span, const ChkValue *first, const ChkValue *value, CoreAxis *a,
-                 CoreAxis b) {
+static bool join(ChkBody *body, Span span, const ChkValue *first, const ChkValue *value,
+                 CoreAxis *a, CoreAxis b) {
     Chk *chk = body->chk;
     if (a->name && b.name && a->name != b.name) {
         const char *why = chk_c(str_format(chk->arena, "%s stands against %s",

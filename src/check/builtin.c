@@ -125,8 +125,8 @@ ChkValue chk_power(ChkBody *body, const ChkValue *base, const ChkValue *exponent
         return chk_scalar_value(result, span);
     }
     if (!integer || power < 0 || power > CHK_POWER_MAX) {
-        const char *text = value ? chk_c(rational_text(chk->arena, value))
-                                 : chk_value_text(body, exponent);
+        const char *text =
+            value ? chk_c(rational_text(chk->arena, value)) : chk_value_text(body, exponent);
         diag(chk->diags, E2013, exponent->span, text);
         return chk_poison(span);
     }

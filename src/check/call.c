@@ -85,10 +85,10 @@ static void infer_type(Infer *infer, CoreTypeId param, CoreTypeId given) {
 
 typedef struct Call {
     ChkFn *fn;
-    const ChkMod *mod;   // the instance whose function it is; null: not known (or a free function)
-    uint32_t dim_count;  // stated own dimensions
+    const ChkMod *mod;  // the instance whose function it is; null: not known (or a free function)
+    uint32_t dim_count; // stated own dimensions
     const Extent *dims;
-    uint32_t count;      // values, the tree first for a module's function
+    uint32_t count; // values, the tree first for a module's function
     ChkValue values[64];
     Span span;
 } Call;
@@ -157,8 +157,7 @@ static ChkValue emit_call(ChkBody *body, Call *call, const Infer *infer) {
     Chk *chk = body->chk;
     const ChkFn *fn = call->fn;
     static const CoreAxis none;
-    const CoreAxis *pack =
-        fn->has_pack ? (infer->pack_count ? infer->pack : &none) : NULL;
+    const CoreAxis *pack = fn->has_pack ? (infer->pack_count ? infer->pack : &none) : NULL;
     bool good = true;
     for (uint32_t i = 0; i < call->count; i++) {
         CoreTypeId type = core_type_substitute(chk->core, param_type(fn, i), infer->by_dim, pack,
@@ -291,16 +290,17 @@ static ChkValue call_composed(ChkBody *body, const ChkValue *callee, uint32_t co
         diag(chk->diags, E2004, span, "apply", "2", "0");
         return chk_poison(span);
     }
-    ChkValue tree = chk_accept(body, &call->values[0], core_type_params(chk->core, callee->mod->tree),
-                               "the first argument");
+    ChkValue tree =
+        chk_accept(body, &call->values[0], core_type_params(chk->core, callee->mod->tree),
+                   "the first argument");
     if (chk_is_poison(&tree))
         return tree;
     return chk_apply_mod(body, callee->mod, (ChkTree){tree.let, 0, NULL}, call->count - 1,
                          call->values + 1, span);
 }
 
-static ChkValue call_named(ChkBody *body, const ChkValue *callee, uint32_t count,
-                           const SynId *args, Span span) {
+static ChkValue call_named(ChkBody *body, const ChkValue *callee, uint32_t count, const SynId *args,
+                           Span span) {
     Call *call = arena_new_of(body->chk->arena, Call);
     *call = (Call){.fn = callee->fn,
                    .mod = callee->mod,
@@ -356,8 +356,8 @@ static ChkValue apply_instance(ChkBody *body, const ChkMod *mod, ChkTree tree, u
     Chk *chk = body->chk;
     const ChkMember *member = chk_module_member(mod->module, chk->n_apply);
     if (!member || member->kind != CHK_MEMBER_FN) {
-        const char *what = chk_c(
-            str_format(chk->arena, "module %s", chk_name(chk, mod->module->decl->name)));
+        const char *what =
+            chk_c(str_format(chk->arena, "module %s", chk_name(chk, mod->module->decl->name)));
         diag(chk->diags, E1016, span, what, "apply");
         return chk_poison(span);
     }
@@ -381,7 +381,8 @@ static ChkValue apply_parallel(ChkBody *body, const ChkMod *mod, ChkTree tree, u
     else if (count == 1 && chk_is_poison(&args[0]))
         return args[0];
     if (parts != mod->count) {
-        Diag *d = diag(chk->diags, E2021, span, chk_c(str_format(chk->arena, "a tuple of %u", parts)));
+        Diag *d =
+            diag(chk->diags, E2021, span, chk_c(str_format(chk->arena, "a tuple of %u", parts)));
         diag_note(d, "`⊗` applies its %u modules to a tuple of %u", mod->count, mod->count);
         return chk_poison(span);
     }

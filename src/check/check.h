@@ -32,10 +32,10 @@ typedef struct ChkSetting {
 typedef struct ChkTraining {
     bool present;
     Span span;
-    CoreModuleId model;     // and the tree of its parameters
+    CoreModuleId model; // and the tree of its parameters
     CoreTree tree;
-    CoreFnId loss, step;    // step: the optimizer's function, 0 without one
-    Str stream;             // path of the data
+    CoreFnId loss, step; // step: the optimizer's function, 0 without one
+    Str stream;          // path of the data
     Vec(ChkStage) stages;
     Vec(ChkSetting) settings; // epochs, steps, lr, metric, …
     int64_t checkpoint_every; // 0: none
@@ -45,8 +45,8 @@ typedef struct ChkTraining {
 typedef struct ChkProgram {
     CoreProgram *core;
     ChkTraining training;
-    uint32_t source;   // the root
-    uint32_t lines;    // of all sources, for reports
+    uint32_t source; // the root
+    uint32_t lines;  // of all sources, for reports
 } ChkProgram;
 
 // Reads, parses, checks and elaborates `path`. Errors are in the context's diagnostics; null if

@@ -64,9 +64,9 @@ static bool output_axis(Ein *ein, const SynNode *name) {
         for (uint32_t i = 0; i < ein->count; i++)
             for (uint32_t j = 0; j < ein->types[i].rank; j++)
                 vec_push(chk->arena, &names, ein->types[i].axes[j].name);
-        Diag *d = diag(chk->diags, E2005, name->span,
-                       ein->count == 2 ? "either operand" : "the operand",
-                       chk_name(chk, name->name));
+        Diag *d =
+            diag(chk->diags, E2005, name->span, ein->count == 2 ? "either operand" : "the operand",
+                 chk_name(chk, name->name));
         for (uint32_t i = 0; i < ein->count; i++)
             diag_label(d, ein->operands[i].span, "%s", chk_type_text(chk, ein->operands[i].type));
         chk_suggest(chk, d, name->name, names.count, names.at);

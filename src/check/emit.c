@@ -25,8 +25,7 @@ ChkValue chk_emit(ChkBody *body, CorePrim prim, Span span, uint32_t count, const
     if (!building(body, span, "a tensor"))
         return chk_poison(span);
     Str why = STR("");
-    CoreTypeId rule =
-        core_type_rule(chk->core, body->core, prim, count, lets, attr, type, &why);
+    CoreTypeId rule = core_type_rule(chk->core, body->core, prim, count, lets, attr, type, &why);
     if (!rule) {
         diag(chk->diags, E2010, span, chk_c(why));
         return chk_poison(span);

@@ -161,8 +161,7 @@ static ChkValue tuple(ChkBody *body, SynId node) {
     ChkValue *parts = arena_array(body->chk->arena, ChkValue, list->count + 1);
     for (uint32_t i = 0; i < list->count; i++)
         parts[i] = chk_expr(body, chk_child(body, node, i));
-    return (ChkValue){
-        .kind = CHK_TUPLE, .span = list->span, .count = list->count, .parts = parts};
+    return (ChkValue){.kind = CHK_TUPLE, .span = list->span, .count = list->count, .parts = parts};
 }
 
 // `M{a, b}`: an instance of a module; `f{n}`: a function at stated dimensions.

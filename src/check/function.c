@@ -31,8 +31,7 @@ static bool has_pack(const Chk *chk, CoreTypeId id) {
 
 // Dimensions of the module and of the function in scope, nothing else.
 static ChkBody signature_body(Chk *chk, ChkFn *fn) {
-    ChkBody body =
-        fn->module ? chk_module_body(chk, fn->module) : chk_constant_body(chk, fn->unit);
+    ChkBody body = fn->module ? chk_module_body(chk, fn->module) : chk_constant_body(chk, fn->unit);
     body.module = NULL;
     for (uint32_t i = fn->dim_count - fn->own_dims; i < fn->dim_count; i++) {
         const Dim *dim = extent_dim_get(chk->extents, fn->dims[i]);
@@ -177,8 +176,8 @@ static ChkBody function_body(Chk *chk, ChkFn *fn) {
     body.fields = map_new(chk->arena);
     CoreLetId let = fn->module ? 1 : 0;
     for (uint32_t i = 0; i < fn->param_count; i++, let++) {
-        ChkValue value = fn->params[i] ? chk_let_value(let, fn->params[i], fn->span)
-                                       : chk_poison(fn->span);
+        ChkValue value =
+            fn->params[i] ? chk_let_value(let, fn->params[i], fn->span) : chk_poison(fn->span);
         body.scope = chk_bind(chk, body.scope, fn->param_names[i], value);
     }
     return body;

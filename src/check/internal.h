@@ -20,10 +20,10 @@ typedef struct ChkFn ChkFn;
 typedef struct ChkMod ChkMod;
 
 enum {
-    CHK_DEPTH_MAX = 600,         // nesting of expressions and of calls being elaborated
-    CHK_STEPS_MAX = 4000000,     // expressions evaluated, so that λs and powers cannot run away
-    CHK_COPIES_MAX = 1024,       // `M ^ n`
-    CHK_POWER_MAX = 64           // `x ^ n` on tensors
+    CHK_DEPTH_MAX = 600,     // nesting of expressions and of calls being elaborated
+    CHK_STEPS_MAX = 4000000, // expressions evaluated, so that λs and powers cannot run away
+    CHK_COPIES_MAX = 1024,   // `M ^ n`
+    CHK_POWER_MAX = 64       // `x ^ n` on tensors
 };
 
 typedef enum ChkState { CHK_NEW, CHK_OPEN, CHK_DONE, CHK_FAILED } ChkState;
@@ -42,7 +42,7 @@ typedef struct Chk {
     const ChkConst *consts;
     uint32_t depth;
     uint64_t steps;
-    bool exhausted;       // one of the limits was reported
+    bool exhausted; // one of the limits was reported
     Name n_last, n_apply, n_zeros, n_p, n_g, n_t;
 } Chk;
 
@@ -66,22 +66,22 @@ struct ChkDecl {
     Span span; // of the name
     ChkUnit *unit;
     SynId node;
-    CoreScalar scalar;  // CONST, DIM
-    CoreTypeId type;    // ALIAS
-    ChkModule *module;  // MODULE, MODEL of a sequence
-    const ChkMod *mod;  // MODEL
-    ChkFn *fn;          // FN
-    ChkUnit *target;    // IMPORT; null where it could not be read
+    CoreScalar scalar; // CONST, DIM
+    CoreTypeId type;   // ALIAS
+    ChkModule *module; // MODULE, MODEL of a sequence
+    const ChkMod *mod; // MODEL
+    ChkFn *fn;         // FN
+    ChkUnit *target;   // IMPORT; null where it could not be read
 };
 
 struct ChkUnit {
     SynTree *tree;
     uint32_t source;
-    Str path;      // std/… or as it can be opened
+    Str path; // std/… or as it can be opened
     bool embedded;
     ChkState state;
     Vec(ChkDecl *) decls;
-    Map *names;    // Name → index in decls
+    Map *names; // Name → index in decls
 };
 
 typedef enum ChkMemberKind { CHK_MEMBER_PARAM, CHK_MEMBER_USE, CHK_MEMBER_FN } ChkMemberKind;
@@ -111,25 +111,25 @@ typedef enum ChkModKind { CHK_INSTANCE, CHK_SEQUENCE, CHK_PARALLEL } ChkModKind;
 
 struct ChkMod {
     ChkModKind kind;
-    ChkModule *module;   // INSTANCE
+    ChkModule *module; // INSTANCE
     uint32_t count;
-    const Extent *dims;  // INSTANCE
+    const Extent *dims; // INSTANCE
     const ChkMod **items;
     CoreTree tree;
 };
 
 struct ChkFn {
     ChkUnit *unit;
-    ChkModule *module;    // null: a free function
-    SynId node;           // 0: the `apply` of a model, which is `composite`
+    ChkModule *module; // null: a free function
+    SynId node;        // 0: the `apply` of a model, which is `composite`
     const ChkMod *composite;
-    Name name;            // as Core has it: "Linear.apply"
+    Name name; // as Core has it: "Linear.apply"
     Span span;
     ChkState signature, body;
     CoreFnId id;
-    uint32_t dim_count;   // the module's, then its own
+    uint32_t dim_count; // the module's, then its own
     DimId *dims;
-    uint32_t own_dims;    // how many of them are its own
+    uint32_t own_dims; // how many of them are its own
     bool has_pack;
     uint32_t param_count; // without the tree
     CoreTypeId *params;   // 0: poison
@@ -152,15 +152,15 @@ typedef struct ChkTree {
 
 typedef enum ChkKind {
     CHK_POISON,
-    CHK_SCALAR,       // scalar
-    CHK_LET,          // let, type
-    CHK_TUPLE,        // count, parts
-    CHK_LAMBDA,       // node, scope, unit
-    CHK_FUNCTION,     // fn or composite mod (its apply); bound: its tree is known
-    CHK_MODULE_NAME,  // module that has not been given its dimensions
-    CHK_MOD_VALUE,    // mod; bound: its tree is known
-    CHK_BUILTIN,      // builtin
-    CHK_UNIT          // unit: an import's alias
+    CHK_SCALAR,      // scalar
+    CHK_LET,         // let, type
+    CHK_TUPLE,       // count, parts
+    CHK_LAMBDA,      // node, scope, unit
+    CHK_FUNCTION,    // fn or composite mod (its apply); bound: its tree is known
+    CHK_MODULE_NAME, // module that has not been given its dimensions
+    CHK_MOD_VALUE,   // mod; bound: its tree is known
+    CHK_BUILTIN,     // builtin
+    CHK_UNIT         // unit: an import's alias
 } ChkKind;
 
 typedef struct ChkValue {
@@ -194,12 +194,12 @@ struct ChkBinding {
 typedef struct ChkBody {
     Chk *chk;
     ChkUnit *unit;
-    ChkModule *module;  // members are in scope; null: none
+    ChkModule *module; // members are in scope; null: none
     ChkBinding *scope;
-    CoreFn *core;       // the function being built; null: constants only
+    CoreFn *core; // the function being built; null: constants only
     bool has_pack;
-    bool bound;         // a module function: %0 is its tree
-    Map *fields;        // (base, path) → let + 1
+    bool bound;  // a module function: %0 is its tree
+    Map *fields; // (base, path) → let + 1
 } ChkBody;
 
 // ---- names.c: declarations, scopes, spelling ------------------------------------------------
@@ -230,11 +230,11 @@ CoreScalar chk_const(Chk *chk, ChkDecl *decl); // 0: poison
 CoreScalar chk_dim(Chk *chk, ChkDecl *decl);
 void chk_static_assert(Chk *chk, ChkUnit *unit, SynId node);
 void chk_command_line(Chk *chk);
-CoreScalar chk_scalar_expr(ChkBody *body, SynId node);                // 0: poison
-const Rational *chk_rational_expr(ChkBody *body, SynId node);         // null: poison
+CoreScalar chk_scalar_expr(ChkBody *body, SynId node);        // 0: poison
+const Rational *chk_rational_expr(ChkBody *body, SynId node); // null: poison
 bool chk_int_expr(ChkBody *body, SynId node, int64_t *value);
-Extent chk_extent_expr(ChkBody *body, SynId node);                    // NONE: poison
-Extent chk_extent_of(ChkBody *body, CoreScalar scalar, Span span);    // NONE after a diagnostic
+Extent chk_extent_expr(ChkBody *body, SynId node);                 // NONE: poison
+Extent chk_extent_of(ChkBody *body, CoreScalar scalar, Span span); // NONE after a diagnostic
 ChkValue chk_scalar_value(CoreScalar scalar, Span span);
 ChkValue chk_scalar_apply(ChkBody *body, MthFunction function, int64_t power, CoreScalar a,
                           CoreScalar b, Span span);
@@ -246,7 +246,7 @@ ChkBody chk_constant_body(Chk *chk, ChkUnit *unit);
 CoreTypeId chk_type(ChkBody *body, SynId node); // 0: poison
 // The declaration that a path of names leads to; null after a diagnostic.
 ChkDecl *chk_path_decl(ChkBody *body, SynId path);
-CoreTypeId chk_alias(Chk *chk, ChkDecl *decl);  // 0: poison
+CoreTypeId chk_alias(Chk *chk, ChkDecl *decl); // 0: poison
 // The axes of an AXES node; false: poison. At most RANK_MAX of them.
 bool chk_axes(ChkBody *body, SynId node, uint32_t *rank, CoreAxis *axes);
 bool chk_axes_distinct(Chk *chk, uint32_t rank, const CoreAxis *axes, Span span);
@@ -274,8 +274,8 @@ int chk_axis_find(const CoreType *type, Name name); // −1: none
 
 // ---- module.c -------------------------------------------------------------------------------
 
-ChkModule *chk_module(Chk *chk, ChkDecl *decl);      // null: poison
-const ChkMod *chk_model(Chk *chk, ChkDecl *decl);    // null: poison
+ChkModule *chk_module(Chk *chk, ChkDecl *decl);   // null: poison
+const ChkMod *chk_model(Chk *chk, ChkDecl *decl); // null: poison
 const ChkMod *chk_instance(ChkBody *body, ChkModule *module, uint32_t count, const SynId *args,
                            Span span);
 const ChkMod *chk_instance_of(Chk *chk, ChkModule *module, uint32_t count, const Extent *dims);

@@ -24,8 +24,7 @@ ChkBody chk_module_body(Chk *chk, ChkModule *module) {
         DimId dim = module->dims[i];
         CoreScalar scalar = core_scalar_extent(chk->core, extent_dim(chk->extents, dim));
         Dim *info = extent_dim_get(chk->extents, dim);
-        body.scope =
-            chk_bind(chk, body.scope, info->name, chk_scalar_value(scalar, info->span));
+        body.scope = chk_bind(chk, body.scope, info->name, chk_scalar_value(scalar, info->span));
     }
     return body;
 }
@@ -313,8 +312,8 @@ static ChkModule *model_module(Chk *chk, ChkDecl *decl, const ChkMod *mod) {
     }
     Str name = str_format(chk->arena, "%s.apply", chk_name(chk, decl->name));
     ChkMember member = {.kind = CHK_MEMBER_FN, .name = chk->n_apply, .span = decl->span};
-    member.fn = chk_fn_new(chk, decl->unit, module, 0, name_of(chk->context->names, name),
-                           decl->span);
+    member.fn =
+        chk_fn_new(chk, decl->unit, module, 0, name_of(chk->context->names, name), decl->span);
     member.fn->composite = mod;
     vec_push(chk->arena, &module->members, member);
     return module;

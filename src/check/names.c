@@ -17,8 +17,8 @@ ChkValue chk_poison(Span span) {
 }
 
 const char *chk_decl_kind_text(ChkDeclKind kind) {
-    static const char *const text[] = {"a constant", "a dimension", "a type",   "a module",
-                                       "a function", "a model", "an optimizer", "an import"};
+    static const char *const text[] = {"a constant", "a dimension", "a type",       "a module",
+                                       "a function", "a model",     "an optimizer", "an import"};
     return text[kind];
 }
 
@@ -64,8 +64,7 @@ void chk_suggest(Chk *chk, Diag *d, Name name, uint32_t count, const Name *candi
     Str *texts = arena_array(chk->arena, Str, count + 1);
     for (uint32_t i = 0; i < count; i++)
         texts[i] = name_str(chk->context->names, candidates[i]);
-    Str best =
-        nearest_spelling(chk->arena, name_str(chk->context->names, name), texts, count);
+    Str best = nearest_spelling(chk->arena, name_str(chk->context->names, name), texts, count);
     if (best.size)
         diag_help(d, "did you mean `%s`?", best.at);
 }
@@ -76,10 +75,9 @@ static bool decl_kind(SynKind kind, ChkDeclKind *out) {
     static const struct {
         SynKind syn;
         ChkDeclKind decl;
-    } kinds[] = {{SYN_IMPORT, CHK_IMPORT}, {SYN_CONST, CHK_CONST},
-                 {SYN_DIM, CHK_DIM},       {SYN_TYPE_ALIAS, CHK_ALIAS},
-                 {SYN_MODULE, CHK_MODULE}, {SYN_FN, CHK_FN},
-                 {SYN_MODEL, CHK_MODEL},   {SYN_OPTIMIZER, CHK_OPTIMIZER}};
+    } kinds[] = {{SYN_IMPORT, CHK_IMPORT},    {SYN_CONST, CHK_CONST},        {SYN_DIM, CHK_DIM},
+                 {SYN_TYPE_ALIAS, CHK_ALIAS}, {SYN_MODULE, CHK_MODULE},      {SYN_FN, CHK_FN},
+                 {SYN_MODEL, CHK_MODEL},      {SYN_OPTIMIZER, CHK_OPTIMIZER}};
     for (uint32_t i = 0; i < COUNT_OF(kinds); i++)
         if (kinds[i].syn == kind) {
             *out = kinds[i].decl;
@@ -105,11 +103,8 @@ void chk_collect(Chk *chk, ChkUnit *unit) {
             continue;
         }
         ChkDecl *decl = arena_new_of(chk->arena, ChkDecl);
-        *decl = (ChkDecl){.kind = kind,
-                          .name = node->name,
-                          .span = node->name_span,
-                          .unit = unit,
-                          .node = id};
+        *decl = (ChkDecl){
+            .kind = kind, .name = node->name, .span = node->name_span, .unit = unit, .node = id};
         *slot = unit->decls.count;
         vec_push(chk->arena, &unit->decls, decl);
     }
@@ -156,11 +151,8 @@ static ChkValue member_value(ChkBody *body, const ChkMember *member, bool bound,
     ChkTree inner = {tree.base, tree.count + 1, path};
     if (member->kind == CHK_MEMBER_PARAM)
         return chk_field(body, inner, span);
-    return (ChkValue){.kind = CHK_MOD_VALUE,
-                      .span = span,
-                      .mod = member->mod,
-                      .bound = true,
-                      .tree = inner};
+    return (ChkValue){
+        .kind = CHK_MOD_VALUE, .span = span, .mod = member->mod, .bound = true, .tree = inner};
 }
 
 static ChkValue decl_value(ChkBody *body, ChkDecl *decl, Span span) {
@@ -177,8 +169,7 @@ static ChkValue decl_value(ChkBody *body, ChkDecl *decl, Span span) {
     }
     case CHK_MODEL: {
         const ChkMod *mod = chk_model(chk, decl);
-        return mod ? (ChkValue){.kind = CHK_MOD_VALUE, .span = span, .mod = mod}
-                   : chk_poison(span);
+        return mod ? (ChkValue){.kind = CHK_MOD_VALUE, .span = span, .mod = mod} : chk_poison(span);
     }
     case CHK_FN:
         if (!decl->fn)
@@ -268,8 +259,7 @@ static ChkValue unit_member(ChkBody *body, const ChkValue *base, Name name, Span
 
 static ChkValue module_member(ChkBody *body, const ChkValue *base, Name name, Span span) {
     Chk *chk = body->chk;
-    ChkModule *module =
-        base->kind == CHK_MODULE_NAME ? base->module : base->mod->module;
+    ChkModule *module = base->kind == CHK_MODULE_NAME ? base->module : base->mod->module;
     if (base->kind == CHK_MOD_VALUE && base->mod->kind != CHK_INSTANCE) {
         if (name == chk->n_apply)
             return (ChkValue){.kind = CHK_FUNCTION,
@@ -287,8 +277,8 @@ static ChkValue module_member(ChkBody *body, const ChkValue *base, Name name, Sp
     if (module->poison)
         return chk_poison(span);
     if (member) {
-        Diag *d = diag(chk->diags, E1017, span, chk_name(chk, module->decl->name),
-                       chk_name(chk, name));
+        Diag *d =
+            diag(chk->diags, E1017, span, chk_name(chk, module->decl->name), chk_name(chk, name));
         diag_help(d, "take it from a value `p : params %s`, as `p.%s`",
                   chk_name(chk, module->decl->name), chk_name(chk, name));
         return chk_poison(span);
@@ -296,8 +286,8 @@ static ChkValue module_member(ChkBody *body, const ChkValue *base, Name name, Sp
     Name *names = arena_array(chk->arena, Name, module->members.count);
     for (uint32_t i = 0; i < module->members.count; i++)
         names[i] = module->members.at[i].name;
-    const char *what = chk_c(
-        str_format(chk->arena, "module %s", chk_name(chk, module->decl->name)));
+    const char *what =
+        chk_c(str_format(chk->arena, "module %s", chk_name(chk, module->decl->name)));
     Diag *d = diag(chk->diags, E1016, span, what, chk_name(chk, name));
     chk_suggest(chk, d, name, module->members.count, names);
     return chk_poison(span);

@@ -62,8 +62,7 @@ void chk_command_line(Chk *chk) {
             if (root->decls.at[j]->kind == CHK_CONST)
                 vec_push(chk->arena, &candidates, root->decls.at[j]->name);
         if (decl && decl->kind == CHK_DIM)
-            diag_help(d, "it is a dimension: --dim %s=%s", chk_c(given->name),
-                      chk_c(given->value));
+            diag_help(d, "it is a dimension: --dim %s=%s", chk_c(given->name), chk_c(given->value));
         else
             chk_suggest(chk, d, name, candidates.count, candidates.at);
     }
@@ -156,7 +155,8 @@ const Rational *chk_rational_expr(ChkBody *body, SynId node) {
     const CoreScalarNode *value = core_scalar(body->chk->core, scalar);
     if (value->kind == CORE_SCALAR_RATIONAL)
         return value->rational;
-    Diag *d = diag(body->chk->diags, E1009, chk_node(body, node)->span, "a value known at run time");
+    Diag *d =
+        diag(body->chk->diags, E1009, chk_node(body, node)->span, "a value known at run time");
     diag_note(d, "%s depends on a dimension",
               chk_c(core_scalar_text(body->chk->core, scalar, body->chk->arena)));
     return NULL;
@@ -195,8 +195,8 @@ static Extent polynomial(Chk *chk, CoreScalar scalar, const char **why) {
     MthFunction function = node->function;
     int64_t power = node->power;
     CoreScalar second = node->b;
-    bool binary = function == MTH_add || function == MTH_sub || function == MTH_mul ||
-                  function == MTH_div;
+    bool binary =
+        function == MTH_add || function == MTH_sub || function == MTH_mul || function == MTH_div;
     if (!binary && function != MTH_neg && function != MTH_pow) {
         *why = "not a polynomial of dimensions";
         return EXTENT_NONE;

@@ -1,5 +1,5 @@
-// Optimizers: `optimizer NAME { … }` becomes the Core function NAME.step(p, g, states…), elementwise
-// over the parameter tree, that gives the new parameters and the new states.
+// Optimizers: `optimizer NAME { … }` becomes the Core function NAME.step(p, g, states…),
+// elementwise over the parameter tree, that gives the new parameters and the new states.
 //
 // A `name = expr` is a hyperparameter if its value is a constant; if it depends on other
 // hyperparameters or on the step `t` it is a schedule, a host scalar put in where it is named. A
@@ -31,8 +31,9 @@ static bool is_word(const Chk *chk, Name name, const char *const *words, uint32_
 
 // A name for a hyperparameter or a state: not taken, and no word of the training block.
 static bool new_name(Optimizer *o, const SynNode *node) {
-    static const char *const taken[] = {"p",     "g",        "t",    "model",      "loss", "optimizer",
-                                        "steps", "epochs",   "data", "checkpoint", "metric"};
+    static const char *const taken[] = {"p",    "g",          "t",     "model",
+                                        "loss", "optimizer",  "steps", "epochs",
+                                        "data", "checkpoint", "metric"};
     bool known = is_word(o->chk, node->name, taken, COUNT_OF(taken));
     for (const ChkBinding *b = o->body.scope; b && !known; b = b->next)
         known = b->name == node->name;
@@ -144,8 +145,8 @@ static CoreFnId step(Optimizer *o, Name name) {
     for (uint32_t i = 1; i < o->states.count; i++)
         names[i + 1] = o->states.at[i].name;
     for (uint32_t i = 0; i <= o->states.count; i++) {
-        CoreLetId let =
-            core_let_add(chk->core, core, CORE_param, o->type, 0, NULL, NULL, names[i], o->decl->span);
+        CoreLetId let = core_let_add(chk->core, core, CORE_param, o->type, 0, NULL, NULL, names[i],
+                                     o->decl->span);
         bind(o, names[i], chk_let_value(let, o->type, o->decl->span));
         if (i != 1)
             o->states.at[i ? i - 1 : 0].new_value = o->body.scope->value;
@@ -179,8 +180,8 @@ CoreFnId chk_optimizer(Chk *chk, ChkDecl *decl, CoreTypeId type, uint32_t *hyper
     Optimizer o = {
         .chk = chk, .decl = decl, .body = chk_constant_body(chk, decl->unit), .type = type};
     declare(&o);
-    Name name = name_of(chk->context->names,
-                        str_format(chk->arena, "%s.step", chk_name(chk, decl->name)));
+    Name name =
+        name_of(chk->context->names, str_format(chk->arena, "%s.step", chk_name(chk, decl->name)));
     chk_claim(chk, name, decl->span, "functions");
     *hyper_count = o.hypers.count;
     *hypers = o.hypers.at;

@@ -51,7 +51,8 @@ ChkValue chk_view(ChkBody *body, uint32_t count, const SynId *args, Span span) {
         return chk_poison(span);
     }
     if (from_pack != to_pack || from[0] != to[0] || from[1] != to[1]) {
-        Diag *d = diag(chk->diags, E2008, span, chk_type_text(chk, x.type), chk_type_text(chk, type));
+        Diag *d =
+            diag(chk->diags, E2008, span, chk_type_text(chk, x.type), chk_type_text(chk, type));
         diag_label(d, x.span, "%s elements", count_text(chk, from_pack, from));
         diag_label(d, list->span, "%s elements", count_text(chk, to_pack, to));
         return chk_poison(span);
@@ -97,7 +98,8 @@ ChkValue chk_gather(ChkBody *body, SynId node) {
     CoreType table = *core_type(chk->core, operands[0].type);
     bool good = table.kind <= CORE_IDX && table.rank && table.axes[0].extent != EXTENT_PACK;
     if (!good) {
-        diag(chk->diags, E2011, base.span, "a table with a first axis", chk_value_text(body, &base));
+        diag(chk->diags, E2011, base.span, "a table with a first axis",
+             chk_value_text(body, &base));
         return chk_poison(index->span);
     }
     bool is_let = operands[1].kind == CHK_LET;
@@ -105,8 +107,8 @@ ChkValue chk_gather(ChkBody *body, SynId node) {
     if (at.kind != CORE_IDX || !chk_bound_fits(chk, at.bound, table.axes[0].extent)) {
         const char *wanted = chk_c(str_format(chk->arena, "an index of type idx[%s]",
                                               chk_extent_text(chk, table.axes[0].extent)));
-        Diag *d = diag(chk->diags, E2011, operands[1].span, wanted,
-                       chk_value_text(body, &operands[1]));
+        Diag *d =
+            diag(chk->diags, E2011, operands[1].span, wanted, chk_value_text(body, &operands[1]));
         diag_label(d, base.span, "%s", chk_type_text(chk, operands[0].type));
         return chk_poison(index->span);
     }
@@ -140,7 +142,8 @@ ChkValue chk_dot(ChkBody *body, const ChkValue *left, const ChkValue *right, Spa
     bool good = contracted(body, left, &operands[0]);
     if (!contracted(body, right, &operands[1]) || !good)
         return chk_poison(span);
-    CoreType x = *core_type(chk->core, operands[0].type), w = *core_type(chk->core, operands[1].type);
+    CoreType x = *core_type(chk->core, operands[0].type),
+             w = *core_type(chk->core, operands[1].type);
     Extent last = x.rank ? x.axes[x.rank - 1].extent : EXTENT_NONE;
     Extent first = w.rank ? w.axes[0].extent : EXTENT_NONE;
     if (last != first || last == EXTENT_NONE || last == EXTENT_PACK) {
@@ -158,6 +161,5 @@ ChkValue chk_dot(ChkBody *body, const ChkValue *left, const ChkValue *right, Spa
         diag(chk->diags, E2022, span, chk_c(str_format(chk->arena, "%u", rank)));
     if (rank > RANK_MAX || !chk_axes_distinct(chk, rank, axes, span))
         return chk_poison(span);
-    return chk_emit(body, CORE_dot, span, 2, operands, NULL,
-                    core_type_real(chk->core, rank, axes));
+    return chk_emit(body, CORE_dot, span, 2, operands, NULL, core_type_real(chk->core, rank, axes));
 }

@@ -12,8 +12,8 @@ typedef struct Training {
 } Training;
 
 static const char *const setting_words[] = {"epochs", "steps", "metric"};
-static const char *const item_words[] = {"model", "loss", "optimizer", "data", "epochs",
-                                         "steps", "metric", "checkpoint"};
+static const char *const item_words[] = {"model",  "loss",  "optimizer", "data",
+                                         "epochs", "steps", "metric",    "checkpoint"};
 
 static const char *word(const Training *t, Name name) {
     return chk_name(t->chk, name);
@@ -83,8 +83,8 @@ static CoreTypeId model(Training *t) {
     t->out->tree = mod->tree;
     t->out->model = core_tree(chk->core, mod->tree)->module;
     if (!t->out->model) {
-        Diag *d = diag(chk->diags, E1023, chk_node(&t->body, t->model)->span,
-                       "a model without a name");
+        Diag *d =
+            diag(chk->diags, E1023, chk_node(&t->body, t->model)->span, "a model without a name");
         diag_help(d, "declare it: `model Net = …`, then `model = Net`");
         return 0;
     }
@@ -291,8 +291,9 @@ static void settings(Training *t, uint32_t hyper_count, const ChkHyper *hypers) 
             set = set || t->out->settings.at[j].name == hypers[i].name;
         if (!set)
             vec_push(t->chk->arena, &t->out->settings,
-                     ((ChkSetting){
-                         .name = hypers[i].name, .value = hypers[i].value, .span = hypers[i].span}));
+                     ((ChkSetting){.name = hypers[i].name,
+                                   .value = hypers[i].value,
+                                   .span = hypers[i].span}));
     }
 }
 
