@@ -108,6 +108,29 @@ peers: all ## check and race against PyTorch (installs python3-torch)
 	@sh scripts/deps.sh python3-torch
 	@/usr/bin/python3 bench/peers.py
 
+# The front end under clang's libFuzzer for FUZZ_SECONDS; what it finds lies in build/fuzz.
+FUZZ_SECONDS ?= 60
+FUZZ_DIR     := build/fuzz
+FUZZ_SOURCES := tests/fuzz/front_fuzz.c $(wildcard $(addsuffix /*.c,$(addprefix src/,base syntax)))
+FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(FUZZ_DIR)/%.o)
+FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
+
+$(FUZZ_DIR)/%.o: %.c
+	@mkdir -p $(@D)
+	clang-19 $(CFLAGS) $(FUZZ_FLAGS) -c $< -o $@
+$(FUZZ_DIR)/front_fuzz: $(FUZZ_OBJECTS)
+	clang-19 $(FUZZ_FLAGS) $^ -o $@ $(LIBS)
+fuzz: ## fuzz the front end (FUZZ_SECONDS=60; needs clang 19)
+	@sh scripts/deps.sh clang-19 libclang-rt-19-dev
+	@$(MAKE) --no-print-directory $(FUZZ_DIR)/front_fuzz
+	@mkdir -p $(FUZZ_DIR)/found $(FUZZ_DIR)/seeds
+	@n=0; for f in $$(find tests/golden tests/error std corpus -name '*.psk' 2>/dev/null); do \
+	  n=$$((n + 1)); cp $$f $(FUZZ_DIR)/seeds/$$n.psk; done
+	@python3 tests/fuzz/words.py src/syntax/token.def > $(FUZZ_DIR)/words
+	$(FUZZ_DIR)/front_fuzz -dict=$(FUZZ_DIR)/words -max_len=2048 -verbosity=0 -timeout=10 -rss_limit_mb=2048 \
+	  -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=$(FUZZ_DIR)/ \
+	  $(FUZZ_DIR)/found $(FUZZ_DIR)/seeds
+
 format: ## apply .clang-format
 	@clang-format -i $$(git ls-files 'src/*.c' 'src/*.h' 'tests/*.c' 'tests/*.h' 'bench/*.c')
 format-check:
