@@ -43,6 +43,9 @@ static const struct {
     {SYN_TOKEN_STAR, SYN_TOKEN_STAR, "a power is written `^`"},
     {SYN_TOKEN_SLASH, SYN_TOKEN_SLASH, "a comment begins with `--`"},
     {SYN_TOKEN_SLASH, SYN_TOKEN_STAR, "a comment begins with `--`"},
+    {SYN_TOKEN_COMMA, SYN_TOKEN_PAREN_END, "no comma stands behind the last item"},
+    {SYN_TOKEN_COMMA, SYN_TOKEN_BRACKET_END, "no comma stands behind the last item"},
+    {SYN_TOKEN_COMMA, SYN_TOKEN_BRACE_END, "no comma stands behind the last item"},
     {SYN_TOKEN_ASSIGN, SYN_TOKEN_GT, "the type of a result follows `->`"},
     {SYN_TOKEN_BAR, SYN_TOKEN_BAR, "masks are combined with `where(a, 1, b)`"},
 };
@@ -106,7 +109,9 @@ static void advise(SynParser *p, Diag *d, const SynToken *found, const char *exp
         if (!advise_foreign(d, word))
             advise_near(p, d, word, words, count);
     }
-    if (found->kind == SYN_TOKEN_BRACE)
+    if (found->kind == SYN_TOKEN_ASSIGN && strstr(expected, "operator"))
+        diag_help(d, "the operator of equality is `==`");
+    if (found->kind == SYN_TOKEN_BRACE && strstr(expected, "operator"))
         diag_help(d, "dimension arguments begin on the line of their `{`");
 }
 

@@ -8,9 +8,6 @@
 
 #include "syntax/lex.h"
 
-// How deep nodes may nest, and with them every recursion over a tree.
-enum { SYN_DEPTH_MAX = 1000 };
-
 typedef struct SynParser {
     Context *context;
     SynTree *tree;

@@ -48,6 +48,10 @@ typedef struct SynNode {
     uint32_t first, count; // children: tree->children[first … first + count − 1]
 } SynNode;
 
+// Nodes nest at most this deep (else E0010), the lets of a function included; so a recursion over a
+// tree needs no limit of its own.
+enum { SYN_DEPTH_MAX = 1000 };
+
 typedef struct SynTree {
     Arena *arena;
     uint32_t source;
