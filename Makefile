@@ -7,7 +7,7 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
 EXACT   := -ffp-contract=off -fno-fast-math
 CFLAGS  ?= -O2 -g
 override CFLAGS += -std=c11 -D_GNU_SOURCE $(WARN) $(EXACT) -fPIC -pthread -Isrc -MMD -MP $(EXTRA)
-LIBS    := -ljansson -lunistring -lgmp -ldl -lm -pthread
+LIBS    := -ljansson -lunistring -lgmp -lz -ldl -lm -pthread
 LLVM_CONFIG ?= llvm-config-19
 
 EMITTER := $(wildcard src/native/llvm_*.c)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what presk needs and the machine lacks, with apt-get, once; elsewhere says what to install.
-packages="gcc make llvm-19-dev libjansson-dev libsqlite3-dev libunistring-dev libgmp-dev libmpfr-dev libcmocka-dev python3"
+packages="gcc make llvm-19-dev libjansson-dev libsqlite3-dev libunistring-dev libgmp-dev libmpfr-dev zlib1g-dev libcmocka-dev python3"
 missing=""
 if command -v dpkg-query >/dev/null 2>&1; then
   for p in $packages $*; do
@@ -19,6 +19,6 @@ if command -v dpkg-query >/dev/null 2>&1; then
   exit 1
 fi
 echo "this is not a Debian system; presk needs: a C11 compiler, make, LLVM 19 with its C API," >&2
-echo "jansson, SQLite 3, libunistring, GMP; its tests also need cmocka, MPFR and Python 3." >&2
+echo "jansson, SQLite 3, libunistring, GMP, zlib; its tests also need cmocka, MPFR and Python 3." >&2
 echo "If they are installed, go on with: touch build/deps.ok" >&2
 exit 1

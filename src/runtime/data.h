@@ -63,7 +63,7 @@ typedef struct RtDataType {
 // Reads a type in the language's syntax, restricted to what is closed: `ℝ[batch: 2, model: 4]`,
 // `Real[3]`, `ℝ[]`, `idx[64][seq: 8]`, `(T, T)`, `params M`. Anything else is E9001. Reals are f64.
 bool rt_data_type(const RtPath *path, Str text, RtDataType *type);
-// The type of samples with these leaves: counts, offsets and text are filled in; false (E5005):
+// The type of samples with these leaves: counts, offsets and text are filled in; false (E5003):
 // sizes whose product overflows, or an axis of length 0.
 bool rt_data_type_of(const RtPath *path, uint32_t count, const RtLeaf *leaves, RtDataType *type);
 Str rt_leaf_text(Arena *arena, const RtLeaf *leaf); // "idx[64][seq: 8]"
@@ -78,6 +78,7 @@ typedef struct RtData {
     uint64_t samples;
     const unsigned char *encodings; // version 2: one for each of encoding_count leaves
     uint32_t encoding_count;
+    bool laid_out;              // false: `params M` before rt_data_layout
     const unsigned char *first; // sample
     uint64_t data_size;
 } RtData;
@@ -119,7 +120,8 @@ typedef struct RtNamed {
     Tensor tensor;
 } RtNamed;
 
-// NumPy arrays: versions 1 to 3; f8 f4 u1 u2 u4 u8 b1, and i1 to i8 where no value is negative.
+// NumPy arrays: versions 1 to 3; f8 f4 u1 u2 u4 u8 b1, and i1 to i8, which become unsigned, or f64
+// where a value is negative.
 bool rt_npy_read(const RtPath *path, Tensor *tensor);
 // bf16 is written as f4, exactly.
 bool rt_npy_write(const RtPath *path, const Tensor *tensor);
@@ -128,18 +130,13 @@ bool rt_npy_write(const RtPath *path, const Tensor *tensor);
 bool rt_safetensors_read(const RtPath *path, uint32_t *count, RtNamed **tensors);
 bool rt_safetensors_write(const RtPath *path, uint32_t count, const RtNamed *tensors);
 
-// Any tensor file, told apart by its first bytes: .npy, or .psk.d with one sample of one leaf.
+// By the path's ending: .psk.d with one sample of one leaf, else .npy.
 bool rt_tensor_read(const RtPath *path, Tensor *tensor);
 // By the path's ending: .npy, else .psk.d. `bound`: of indices, 0 for reals.
 bool rt_tensor_write(const RtPath *path, const Tensor *tensor, uint64_t bound);
-// `from` as an input of these extents and type: reals rounded once; indices range-checked against
-// `bound` (0: reals) and exact. E5008 where it does not fit.
-bool rt_tensor_enter(const RtPath *path, const Tensor *from, DType type, uint64_t bound,
-                     uint32_t rank, const int64_t *extent, Tensor *to);
-
 // The parameters of a model: .psk.d with type `params MODEL` and one sample, or .safetensors.
 // `tensors` hold the values to write; to read, they have been made by the caller, with names.
-// Names, extents and (psk.d) the model's name must agree exactly (E5008).
+// Names, extents and (psk.d) the model's name must agree exactly (E5006).
 bool rt_checkpoint_write(const RtPath *path, Str model, uint32_t count, const RtNamed *tensors);
 bool rt_checkpoint_read(const RtPath *path, Str model, uint32_t count, RtNamed *tensors);
 
@@ -190,7 +187,7 @@ typedef struct RtStream {
     uint64_t epoch;
 } RtStream;
 
-// E5009 where an epoch would have no batch.
+// E5008 where an epoch would have no batch, or windows are asked of other samples.
 bool rt_stream_new(RtData *data, const RtStreamSpec *spec, RtStream *stream);
 // The leaf of one sample as the stream gives it (extents without the batch axis).
 RtLeaf rt_stream_leaf(const RtStream *stream, uint32_t leaf);
