@@ -14,8 +14,9 @@ double random_value(Random *random, bool special) {
         return random_below(random, 2) ? -0.0 : 0.0;
     if (kind == 1 && special)
         return (double[]){INFINITY, -INFINITY, (double)NAN}[random_below(random, 3)];
-    double value = (double)random_below(random, 1 << 20) / (1 << 17) - 4;
-    return kind < 6 ? value * 1e-3 : value;
+    double value = random_below(random, 1u << 31), low = random_below(random, 1u << 31);
+    value = (value + low * 0x1p-31) * 0x1p-30 - 1; // all bits of the significand
+    return ldexp(value, (int)random_below(random, 7) - 3);
 }
 
 // ---- data ---------------------------------------------------------------------------------------
