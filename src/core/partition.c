@@ -54,9 +54,9 @@ static void find_readers(Partition *p, Arena *arena) {
             p->readers[at[core_operand(p->fn, reader, i)]++] = reader;
 }
 
-// The first reader, among v's, that is elementwise; CORE_NO_GROUP: none.
+// The last reader, among v's, that is elementwise; CORE_NO_GROUP: none.
 static CoreLetId elementwise_reader(const Partition *p, CoreLetId v) {
-    for (uint32_t i = p->first[v]; i < p->first[v + 1]; i++)
+    for (uint32_t i = p->first[v + 1]; i-- > p->first[v];)
         if (p->root[p->readers[i]] != CORE_NO_GROUP)
             return p->readers[i];
     return CORE_NO_GROUP;
@@ -122,6 +122,12 @@ static void partition_fn(CoreProgram *program, CoreFn *fn, Arena *scratch) {
         if (p.root[v] == v && !joined[v])
             p.root[v] = CORE_NO_GROUP;
     fn->group = p.root;
+    for (uint32_t i = 0; i < fn->remarks.count / 2; i++) { // in the order of lets
+        CoreRemark *a = &fn->remarks.at[i], *b = &fn->remarks.at[fn->remarks.count - 1 - i];
+        CoreRemark swap = *a;
+        *a = *b;
+        *b = swap;
+    }
 }
 
 void core_partition(CoreProgram *program) {

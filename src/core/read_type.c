@@ -185,7 +185,8 @@ CoreTree read_tree(Reader *r) {
         Vec(Extent) dims = {0};
         CoreModuleId module = find_module(r, read_peek(r, 0)->text);
         r->at += module != 0;
-        if (module && read_take(r, "{")) {
+        bool arguments = module && !read_peek(r, 1)->begins;
+        if (arguments && read_take(r, "{")) {
             do
                 vec_push(r->program->arena, &dims, read_extent(r));
             while (!r->failed && read_take(r, ","));
