@@ -72,6 +72,7 @@ $(BUILD)/libsupport.a: $(SUPPORT)
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libsupport.a $(BUILD)/libpresk.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libsupport.a $(BUILD)/libpresk.a -o $@ -lcmocka -lmpfr $(LIBS)
+$(UNITS): | $(BUILD)/libpresk_llvm.so
 unit: $(UNITS) ## build the unit tests
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libpresk.a
