@@ -44,7 +44,9 @@ static Val erf_large(MthBuild *b, Val x) {
     Val t = at_most(b, x, constant(b, 4, 6)), one = number(b, 1);
     if (b->type == F32) {
         Val p = polynomial(b, t, erf_tail_f32);
-        MthExp e = mth_exp_parts(b, negated(b, fused(b, p, t, t)), MTH_NO_LOW);
+        Val power = fused(b, p, t, t);
+        Val power_low = fused(b, p, t, sub(b, t, power));
+        MthExp e = mth_exp_parts(b, negated(b, power), negated(b, power_low));
         return sub(b, one, mul(b, e.part, e.scale));
     }
     MthExp e = exp_minus_square(b, t, 1);
