@@ -1,0 +1,81 @@
+// presk dump --stage realize: the partition of every function and, where the entry's dimensions are
+// known, its nests with their layouts.
+#include "cli/entry.h"
+#include "core/dump.h"
+#include "realize/dump.h"
+
+#include <stdio.h>
+
+static void put(Str text) {
+    fwrite(text.at, 1, text.size, stdout);
+}
+
+// Each site at each shape once, in the order of launches.
+static void put_nests(CliEntry *entry, const RtProgram *program) {
+    Arena *arena = entry->args->arena;
+    Map *seen = map_new(arena);
+    RtSummary summary = rt_summary(program);
+    printf("nests of %s: %u launches, %u kernels, plan %s\n",
+           name_c(entry->args->context->names, entry->binding->fn->name), summary.launches,
+           summary.kernels, "default");
+    for (uint32_t i = 0; i < rt_launch_count(program); i++) {
+        const RtLaunch *launch = rt_launch_at(program, i);
+        Str key = str_format(arena, "%s@%s",
+                             core_site_text(entry->core, launch->fn, launch->let, arena).at,
+                             rlz_nest_shape(launch->nest, arena).at);
+        bool fresh;
+        *map_slot(seen, key.at, key.size, &fresh) = 1;
+        if (fresh)
+            printf("  %-44s %s\n", key.at, rlz_nest_line(launch->nest, &launch->layout, arena).at);
+    }
+}
+
+// The nests of an entry that was named; without --entry the partition alone is shown.
+static int dump_nests(CliEntry *entry) {
+    int status = cli_entry_shapes(entry);
+    if (!status)
+        status = cli_entry_backend(entry, RT_KERNEL, RT_TO_COUNT);
+    if (status)
+        return status;
+    RtProgram *program = cli_entry_build(entry);
+    if (program)
+        put_nests(entry, program);
+    return cli_report(entry->args);
+}
+
+static int dump_program(CliArgs *args, const CoreProgram *core, CoreFnId fn) {
+    const char *format = cli_text(args, "format");
+    if (!format || strcmp(format, "text") == 0)
+        put(core_dump_groups(core, fn, cli_flag(args, "explain"), args->arena));
+    else if (strcmp(format, "json") == 0)
+        put(core_dump_groups_json(core, fn, args->arena));
+    else if (strcmp(format, "dot") == 0)
+        put(core_dump_groups_dot(core, fn, args->arena));
+    else
+        return cli_usage(args, "--format is text, dot or json, not `%s`", format);
+    return CLI_FINE;
+}
+
+int cli_dump_realize(CliArgs *args) {
+    const char *format = cli_text(args, "format");
+    if (cli_text(args, "entry")) {
+        CliEntry entry;
+        int status = cli_entry_open(args, &entry);
+        if (!status)
+            status = dump_program(args, entry.core, entry.binding->id);
+        bool nests = cli_text(args, "dim") || cli_text(args, "pack");
+        if (!status && nests && (!format || strcmp(format, "text") == 0))
+            status = dump_nests(&entry);
+        cli_entry_close(&entry);
+        return status;
+    }
+    uint32_t count;
+    ChkConst *consts;
+    PreskCompiled compiled;
+    if (!cli_consts(args, &count, &consts))
+        return CLI_USAGE;
+    if (!presk_compile(args->context, args->arena, args->positional[0], count, consts, &compiled))
+        return cli_report(args);
+    int status = dump_program(args, compiled.program->core, 0);
+    return status ? status : cli_report(args);
+}
