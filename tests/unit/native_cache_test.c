@@ -343,6 +343,33 @@ static void a_missing_library_is_a_diagnostic(void **state) {
     fixture_close(&f);
 }
 
+// A kernel that breaks the rules (a sum of values of two types), which LLVM's verifier refuses; the
+// kernels beside it can still be compiled afterwards.
+static int refused_job(Fixture *f) {
+    Kernel *kernels[] = {scale_kernel(f, 2, "group"), scale_kernel(f, 3, "wrong")};
+    KrnInst *load = NULL;
+    for (uint32_t i = 0; i < kernels[1]->insts.count; i++)
+        if (kernels[1]->insts.at[i].op == KRN_LOAD)
+            load = &kernels[1]->insts.at[i];
+    load->type.lanes = 4;
+    Native *native = fixture_native(f, 0, NULL, true);
+    NatFunction code[2];
+    bool refused = !nat_compile(native, 2, kernels, code) && !code[0] && !code[1];
+    bool told = f->context.diags.all.count == 1 && f->context.diags.all.at[0]->code == DIAG_E6102 &&
+                strstr(f->context.diags.all.at[0]->message.at, "wrong");
+    bool again = nat_compile(native, 1, kernels, code) && right(code[0], 2);
+    nat_free(native);
+    return refused && told && again ? 0 : 1;
+}
+
+static void a_refused_kernel_is_a_diagnostic(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f);
+    assert_int_equal(in_child(refused_job, &f), 0);
+    fixture_close(&f);
+}
+
 static int unwritable_job(Fixture *f) {
     snprintf(f->folder, sizeof f->folder, "/proc/no-such-folder");
     NatStatistics statistics;
@@ -382,6 +409,7 @@ int main(void) {
         cmocka_unit_test(unknown_relocations_are_refused),
         cmocka_unit_test(equal_texts_share_code_and_others_do_not),
         cmocka_unit_test(a_missing_library_is_a_diagnostic),
+        cmocka_unit_test(a_refused_kernel_is_a_diagnostic),
         cmocka_unit_test(an_unwritable_cache_is_one_warning),
         cmocka_unit_test(too_wide_a_target_is_a_diagnostic),
     };
