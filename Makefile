@@ -112,7 +112,8 @@ peers: all ## check and race against PyTorch (installs python3-torch)
 # The front end under clang's libFuzzer for FUZZ_SECONDS; what it finds lies in build/fuzz.
 FUZZ_SECONDS ?= 60
 FUZZ_DIR     := build/fuzz
-FUZZ_SOURCES := tests/fuzz/front_fuzz.c $(wildcard $(addsuffix /*.c,$(addprefix src/,base syntax)))
+FUZZ_SOURCES := tests/fuzz/front_fuzz.c $(BUILD)/std.c \
+                $(wildcard $(addsuffix /*.c,$(addprefix src/,base syntax check core maths)))
 FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(FUZZ_DIR)/%.o)
 FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 

@@ -214,18 +214,23 @@ static const char *read_digits(Str text, uint32_t *at, const char *none) {
     return NULL;
 }
 
-static const char *number_fault(Str text) {
+// Null or what is wrong; *good is the size of the part before it, a number by itself.
+static const char *number_fault(Str text, uint32_t *good) {
     uint32_t at = 0;
     const char *fault = read_digits(text, &at, "it has no digits");
+    *good = at;
     if (!fault && at < text.size && text.at[at] == '.') {
         at++;
         fault = read_digits(text, &at, "its fraction has no digits");
+        *good = at;
     }
     if (!fault && at < text.size && (text.at[at] == 'e' || text.at[at] == 'E')) {
         at++;
         if (at < text.size && (text.at[at] == '+' || text.at[at] == '-'))
             at++;
+        uint32_t digits = at;
         fault = read_digits(text, &at, "its exponent has no digits");
+        *good = at > digits ? at : *good;
     }
     if (fault || at == text.size)
         return fault;
@@ -235,7 +240,8 @@ static const char *number_fault(Str text) {
                : "a name cannot begin with a digit, nor a number end with a letter";
 }
 
-// Takes all that looks like one number, so that a malformed one is one error.
+// Takes all that looks like one number, so that a malformed one is one error; what is good of it
+// goes on as the number.
 static void lex_number(Lexer *lexer) {
     uint32_t begin = lexer->at;
     while (lexer->at < lexer->text.size) {
@@ -247,8 +253,9 @@ static void lex_number(Lexer *lexer) {
         lexer->at += size;
     }
     Str text = {lexer->text.at + begin, lexer->at - begin};
-    add_token(lexer, SYN_TOKEN_NUMBER, begin)->text = str_copy(lexer->arena, text.at, text.size);
-    const char *fault = number_fault(text);
+    uint32_t good;
+    const char *fault = number_fault(text, &good);
+    add_token(lexer, SYN_TOKEN_NUMBER, begin)->text = str_copy(lexer->arena, text.at, good);
     if (fault) {
         Str shown = str_copy(lexer->arena, text.at, text.size);
         diag(&lexer->context->diags, E0005, span_from(lexer, begin), shown.at, fault);
@@ -275,16 +282,17 @@ static bool closes_string(uint32_t open, uint32_t c) {
            single == (open == '\'' || open == 0x2018 || open == 0x2019);
 }
 
-static void lex_escape(Lexer *lexer, StrBuf *value) {
+// False: unknown, and said so.
+static bool lex_escape(Lexer *lexer, StrBuf *value) {
     uint32_t begin = lexer->at++, size = 1;
     if (byte_at(lexer, lexer->at) == '\n' || lexer->at >= lexer->text.size)
-        return; // the string's end is missing; that is the error
+        return true; // the string's end is missing; that is the error
     uint32_t c = look(lexer, lexer->at, &size);
     const char *found = strchr("\"\\nt", c < 0x80 && c ? (int)c : 1);
     if (found) {
         buf_char(value, "\"\\\n\t"[found - strchr("\"\\nt", '"')]);
         lexer->at++;
-        return;
+        return true;
     }
     if (c != INVALID)
         lexer->at += size;
@@ -292,6 +300,7 @@ static void lex_escape(Lexer *lexer, StrBuf *value) {
     Diag *d =
         diag(&lexer->context->diags, E0004, span_from(lexer, begin), c < 0x20 ? "\\" : shown.at);
     diag_note(d, "expected `\\\"`, `\\\\`, `\\n` or `\\t`");
+    return false;
 }
 
 static void report_character(Lexer *lexer, uint32_t c, uint32_t begin, const Lookalike *like);
@@ -316,15 +325,18 @@ static void lex_string(Lexer *lexer, uint32_t open, uint32_t begin) {
         }
         c = look(lexer, at, &size);
         if (c == '\\') {
-            lex_escape(lexer, &value);
+            kind = lex_escape(lexer, &value) ? kind : SYN_TOKEN_ERROR;
         } else if (c == INVALID) {
             skip_invalid(lexer);
+            kind = SYN_TOKEN_ERROR;
         } else {
             lexer->at += size;
             if (closes_string(open, c))
                 break;
-            if (c < 0x20 && c != '\t' && c != '\r')
+            if (c < 0x20 && c != '\t' && c != '\r') {
                 report_character(lexer, c, at, NULL);
+                kind = SYN_TOKEN_ERROR;
+            }
             buf_add(&value, (Str){lexer->text.at + at, size});
         }
     }

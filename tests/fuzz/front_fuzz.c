@@ -1,6 +1,6 @@
 // Fuzzing of the front end: any bytes end in diagnostics, never in a crash, a leak or an endless
 // loop. Built by `make fuzz` with clang's libFuzzer and the sanitizers.
-#include "syntax/tree.h"
+#include "check/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     SynTree *tree = syn_parse(&context, context.arena, source);
     syn_print_tree(tree, &context, context.arena);
     syn_print_tokens(&context, context.arena, source);
+    chk_source(&context, context.arena, source, 0, NULL);
     diags_render(&context.diags, context.arena, DIAG_PLAIN);
     diags_render(&context.diags, context.arena, DIAG_JSON);
     context_free(&context);
