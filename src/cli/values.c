@@ -217,7 +217,8 @@ int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed) {
             return cli_report(entry->args);
         DType type = range ? dtype_of_bound((uint64_t)range) : entry->arithmetic->inputs;
         argument->tensor = tensor_new(b->arena, type, shape.rank, shape.extent);
-        rt_init_input(rt_bind_name(b, parameter), (uint64_t)range, seed, &argument->tensor);
+        rt_init_input(arena_heap(b->arena), rt_bind_name(b, parameter), (uint64_t)range, seed,
+                      &argument->tensor);
         return CLI_FINE;
     }
     CoreLeaf *leaves;

@@ -12,6 +12,6 @@
 bool rt_init_leaf(CoreProgram *program, const CoreLeaf *leaf, const int64_t *by_dim, uint64_t seed,
                   Tensor *tensor, Span span);
 // Inputs by name: reals from the standard normal distribution, indices uniform below `bound`.
-void rt_init_input(Str name, uint64_t bound, uint64_t seed, Tensor *tensor);
+void rt_init_input(Heap *heap, Str name, uint64_t bound, uint64_t seed, Tensor *tensor);
 
 #endif

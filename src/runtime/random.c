@@ -5,6 +5,8 @@
 #include "base/philox.h"
 #include "maths/maths.h"
 
+#include <math.h>
+
 uint64_t rt_random_stream(Str name) {
     return hash_bytes(name.at, name.size, 0);
 }
@@ -32,15 +34,25 @@ double rt_random_uniform(uint64_t seed, uint64_t stream, uint64_t index) {
     return (double)(rt_random_bits(seed, stream, index) >> 11) * 0x1p-53;
 }
 
-static double apply(MthFunction function, double argument) {
-    return mth_apply(function, 0, F64, &argument);
+static void run(const MthProgram *program, uint32_t count, double *values) {
+    const double *args[] = {values};
+    mth_run(program, F64, count, args, values);
 }
 
-double rt_random_normal(uint64_t seed, uint64_t stream, uint64_t index) {
-    PhiloxBlock b = block(seed, stream, index);
-    double radius = (double)((low_bits(b) >> 11) + 1) * 0x1p-53; // in (0, 1]
-    double angle = (double)(high_bits(b) >> 11) * 0x1p-53 * 0x1.921fb54442d18p+2;
-    return apply(MTH_sqrt, -2 * apply(MTH_log, radius)) * apply(MTH_cos, angle);
+void rt_random_normals(Arena *arena, uint64_t seed, uint64_t stream, uint64_t first, uint32_t count,
+                       double *values) {
+    double *angle = arena_array(arena, double, count);
+    for (uint32_t i = 0; i < count; i++) {
+        PhiloxBlock b = block(seed, stream, first + i);
+        values[i] = (double)((low_bits(b) >> 11) + 1) * 0x1p-53; // in (0, 1]
+        angle[i] = (double)(high_bits(b) >> 11) * 0x1p-53 * 0x1.921fb54442d18p+2;
+    }
+    MthProgram logarithm = mth_program(arena, MTH_log, 0, F64);
+    MthProgram cosine = mth_program(arena, MTH_cos, 0, F64);
+    run(&logarithm, count, values);
+    run(&cosine, count, angle);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = sqrt(-2 * values[i]) * angle[i];
 }
 
 uint64_t rt_random_index(uint64_t seed, uint64_t stream, uint64_t index, uint64_t bound) {
