@@ -239,7 +239,8 @@ static void read_over(Reader *r, const CoreFn *fn, Parts *parts) {
             parts->attr.keep = true;
             return;
         }
-        if (read_is(r, "in") && read_peek(r, 1)->kind == SCAN_LET)
+        const ScanToken *next = read_peek(r, 1);
+        if (read_is(r, "in") && next->kind == SCAN_LET && !next->begins)
             return;
         parts->attr.axis = read_axis(r, fn, parts);
         parts->attr.axes |= UINT64_C(1) << (parts->attr.axis & 63);
