@@ -209,7 +209,7 @@ bool chk_axis_argument(ChkBody *body, SynId node, CoreTypeId type, uint32_t *axi
     }
     Span span = chk_node(body, node)->span;
     Diag *d = diag(chk->diags, E2005, span, chk_type_text(chk, type),
-                   name ? chk_name(chk, name) : "of that form");
+                   name ? chk_quoted(chk, name) : "of that form");
     Name names[RANK_MAX + 1];
     uint32_t count = 0;
     for (uint32_t i = 0; i < tensor->rank; i++)

@@ -72,6 +72,22 @@ static ChkValue aligned(ChkBody *body, CorePrim prim, uint32_t count, ChkValue *
     return chk_emit(body, prim, span, count, tensors, attr, type);
 }
 
+// Whether a value is an idx[2]; else a diagnostic.
+static bool is_mask(ChkBody *body, const ChkValue *value, const char *whose) {
+    Chk *chk = body->chk;
+    int64_t bound;
+    if (value->kind == CHK_LET) {
+        const CoreType *type = core_type(chk->core, value->type);
+        if (type->kind == CORE_IDX && extent_is_int(chk->extents, type->bound, &bound) &&
+            bound == 2)
+            return true;
+    }
+    const char *what = chk_c(str_format(chk->arena, "the mask of %s", whose));
+    diag(chk->diags, E2003, value->span, what, "idx[2], as comparisons give",
+         chk_value_text(body, value));
+    return false;
+}
+
 // log(softmax(x)) is −inf where log_softmax(x) is finite.
 static void warn_log(ChkBody *body, CorePrim prim, const ChkValue *value, Span span) {
     if (prim != CORE_log || value->kind != CHK_LET || !body->core)
@@ -99,6 +115,8 @@ ChkValue chk_elementwise(ChkBody *body, CorePrim prim, uint32_t count, const Chk
             return result;
     }
     warn_log(body, prim, &values[0], span);
+    if (prim == CORE_select && !is_mask(body, &values[0], "`where`"))
+        return chk_poison(span);
     for (uint32_t i = 0; i < count; i++) {
         tensors[i] = chk_tensor(body, &values[i]);
         if (chk_is_poison(&tensors[i]))
@@ -170,7 +188,8 @@ static bool named(ChkBody *body, Args *args, SynId id) {
         args->mask = chk_child(body, id, 0);
         return true;
     }
-    Diag *d = diag(chk->diags, E2020, node->name_span, args->builtin->name, name.at);
+    Diag *d = diag(chk->diags, E2020, node->name_span,
+                   chk_c(str_format(chk->arena, "`%s`", args->builtin->name)), name.at);
     if (args->builtin->named[0])
         diag_help(d, "it takes `%s`", args->builtin->named);
     return false;
@@ -191,22 +210,11 @@ static bool take(ChkBody *body, Args *args, const ChkBuiltin *builtin, uint32_t 
     if (plain >= builtin->min && plain <= builtin->max)
         return true;
     Arena *arena = body->chk->arena;
-    Str wanted = builtin->min == builtin->max
-                     ? str_format(arena, "%u", builtin->min)
-                     : str_format(arena, "%u to %u", builtin->min, builtin->max);
-    diag(body->chk->diags, E2004, span, builtin->name, chk_c(wanted),
+    Str wanted = str_format(arena, "%u to %u arguments", builtin->min, builtin->max);
+    diag(body->chk->diags, E2004, span, builtin->name,
+         builtin->min == builtin->max ? chk_count(body->chk, builtin->min, "argument")
+                                      : chk_c(wanted),
          chk_c(str_format(arena, "%u", plain)));
-    return false;
-}
-
-// The value of an argument as a real tensor (an idx is made real); false: poison.
-static bool real_tensor(ChkBody *body, const ChkValue *value, ChkValue *tensor) {
-    *tensor = chk_real(body, value);
-    if (chk_is_poison(tensor))
-        return false;
-    if (core_type(body->chk->core, tensor->type)->kind == CORE_REAL)
-        return true;
-    diag(body->chk->diags, E2009, value->span, chk_value_text(body, value));
     return false;
 }
 
@@ -230,7 +238,7 @@ static uint32_t without(const Chk *chk, CoreTypeId id, uint64_t axes, bool keep,
 static ChkValue reduce(ChkBody *body, const Args *args, const ChkValue *value) {
     Chk *chk = body->chk;
     ChkValue x;
-    if (!real_tensor(body, value, &x))
+    if (!chk_operand(body, value, &x))
         return chk_poison(args->span);
     CoreType type = *core_type(chk->core, x.type);
     uint64_t axes = args->count > 1 ? 0 : (UINT64_C(1) << type.rank) - 1;
@@ -274,25 +282,18 @@ static bool row_axis(ChkBody *body, const Args *args, bool stated, const ChkValu
     *axis = type->rank - 1;
     if (type->rank && type->axes[*axis].extent != EXTENT_PACK)
         return true;
-    diag(body->chk->diags, E2005, args->span, chk_type_text(body->chk, x->type), "last");
+    diag(body->chk->diags, E2005, args->span, chk_type_text(body->chk, x->type), "`last`");
     return false;
 }
 
 static bool mask_operand(ChkBody *body, const Args *args, const ChkValue *x, ChkValue *mask) {
     Chk *chk = body->chk;
-    ChkValue value = chk_expr(body, args->mask);
-    ChkValue pair[2] = {*x, chk_tensor(body, &value)};
-    if (chk_is_poison(&pair[1]))
+    ChkValue pair[2] = {*x, chk_expr(body, args->mask)};
+    if (chk_is_poison(&pair[1]) || !is_mask(body, &pair[1], "`softmax`"))
         return false;
+    CoreTypeId stated = pair[1].type;
     uint32_t rank;
     CoreAxis axes[RANK_MAX];
-    CoreType type = *core_type(chk->core, pair[1].type);
-    int64_t bound;
-    if (type.kind != CORE_IDX || !extent_is_int(chk->extents, type.bound, &bound) || bound != 2) {
-        diag(chk->diags, E2003, pair[1].span, "the mask of softmax", "idx[2], a comparison",
-             chk_value_text(body, &pair[1]));
-        return false;
-    }
     if (!chk_align(body, args->span, 2, pair, &rank, axes))
         return false;
     const CoreType *wide = core_type(chk->core, x->type);
@@ -301,7 +302,7 @@ static bool mask_operand(ChkBody *body, const Args *args, const ChkValue *x, Chk
         same = wide->axes[i].extent == axes[i].extent;
     if (!same) {
         Diag *d = diag(chk->diags, E2001, args->span, chk_type_text(chk, x->type),
-                       chk_type_text(chk, value.type));
+                       chk_type_text(chk, stated));
         diag_note(d, "a mask may not widen what it masks");
         return false;
     }
@@ -313,13 +314,14 @@ static ChkValue row(ChkBody *body, const Args *args) {
     Chk *chk = body->chk;
     ChkValue value = chk_expr(body, args->at[0]), operands[2];
     uint32_t axis;
-    if (chk_is_poison(&value) || !real_tensor(body, &value, &operands[0]) ||
+    if (chk_is_poison(&value) || !chk_operand(body, &value, &operands[0]) ||
         !row_axis(body, args, args->count > 1, &operands[0], &axis))
         return chk_poison(args->span);
     if (args->mask && !mask_operand(body, args, &operands[0], &operands[1]))
         return chk_poison(args->span);
     CorePrim prim = args->builtin->prim;
-    CoreTypeId type = operands[0].type;
+    const CoreType *whole = core_type(chk->core, operands[0].type);
+    CoreTypeId type = core_type_real(chk->core, whole->rank, whole->axes);
     if (prim == CORE_logsumexp || prim == CORE_argmax) {
         CoreAxis left[RANK_MAX];
         uint32_t rank = without(chk, type, UINT64_C(1) << axis, args->keep, left);
@@ -335,7 +337,7 @@ static ChkValue target(ChkBody *body, const Args *args) {
     Chk *chk = body->chk;
     ChkValue value = chk_expr(body, args->at[0]), operands[2];
     uint32_t axis;
-    if (chk_is_poison(&value) || !real_tensor(body, &value, &operands[0]) ||
+    if (chk_is_poison(&value) || !chk_operand(body, &value, &operands[0]) ||
         !row_axis(body, args, args->count == 3, &operands[0], &axis))
         return chk_poison(args->span);
     ChkValue index = chk_expr(body, args->at[args->count - 1]);
@@ -346,8 +348,10 @@ static ChkValue target(ChkBody *body, const Args *args) {
     const char *what = chk_c(str_format(chk->arena, "the indices of %s", args->builtin->name));
     operands[1] = chk_accept(body, &index, wanted, what);
     CoreAttr attr = {.axis = axis};
-    return chk_emit(body, args->builtin->prim, args->span, 2, operands, &attr,
-                    core_type_real(chk->core, rank, left));
+    CoreTypeId type = args->builtin->prim == CORE_pick
+                          ? chk_with_axes(chk, operands[0].type, rank, left)
+                          : core_type_real(chk->core, rank, left);
+    return chk_emit(body, args->builtin->prim, args->span, 2, operands, &attr, type);
 }
 
 // ---- dispatch -------------------------------------------------------------------------------

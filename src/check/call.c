@@ -104,7 +104,7 @@ static bool stated_dims(Infer *infer, const Call *call) {
     if (call->dim_count != fn->own_dims) {
         Chk *chk = infer->chk;
         diag(chk->diags, E2019, call->span, chk_name(chk, fn->name),
-             chk_c(str_format(chk->arena, "%u", fn->own_dims)),
+             chk_count(chk, fn->own_dims, "dimension"),
              chk_c(str_format(chk->arena, "%u", call->dim_count)));
         return false;
     }
@@ -147,10 +147,16 @@ static bool all_inferred(ChkBody *body, const Infer *infer, Call *call) {
 
 static const char *argument_text(const Chk *chk, const ChkFn *fn, uint32_t index) {
     if (fn->module && !index)
-        return chk_c(str_format(chk->arena, "the first argument of %s", chk_name(chk, fn->name)));
+        return chk_c(str_format(chk->arena, "the first argument of `%s`", chk_name(chk, fn->name)));
     Name name = fn->param_names[index - (fn->module != NULL)];
-    return chk_c(str_format(chk->arena, "argument `%s` of %s", chk_name(chk, name),
+    return chk_c(str_format(chk->arena, "argument `%s` of `%s`", chk_name(chk, name),
                             chk_name(chk, fn->name)));
+}
+
+static void overflow(Chk *chk, const Call *call, CoreTypeId type) {
+    Diag *d = diag(chk->diags, E2016, call->span, chk_type_text(chk, type));
+    diag_label(d, call->fn->span, "at the dimensions that this call gives %s",
+               chk_name(chk, call->fn->name));
 }
 
 static ChkValue emit_call(ChkBody *body, Call *call, const Infer *infer) {
@@ -163,7 +169,7 @@ static ChkValue emit_call(ChkBody *body, Call *call, const Infer *infer) {
         CoreTypeId type = core_type_substitute(chk->core, param_type(fn, i), infer->by_dim, pack,
                                                infer->pack_count);
         if (!type)
-            diag(chk->diags, E2016, call->span, chk_type_text(chk, param_type(fn, i)));
+            overflow(chk, call, param_type(fn, i));
         call->values[i] = chk_accept(body, &call->values[i], type, argument_text(chk, fn, i));
         if (call->values[i].kind == CHK_TUPLE)
             call->values[i] = chk_whole(body, &call->values[i]);
@@ -172,7 +178,7 @@ static ChkValue emit_call(ChkBody *body, Call *call, const Infer *infer) {
     CoreTypeId result =
         core_type_substitute(chk->core, fn->result, infer->by_dim, pack, infer->pack_count);
     if (!result)
-        diag(chk->diags, E2016, call->span, chk_type_text(chk, fn->result));
+        overflow(chk, call, fn->result);
     if (!good || !result)
         return chk_poison(call->span);
     const CoreType *type = core_type(chk->core, result);
@@ -200,7 +206,7 @@ static ChkValue call_function(ChkBody *body, Call *call) {
     uint32_t wanted = fn->param_count + (fn->module != NULL);
     if (call->count != wanted) {
         Diag *d = diag(chk->diags, E2004, call->span, chk_name(chk, fn->name),
-                       chk_c(str_format(chk->arena, "%u", wanted)),
+                       chk_count(chk, wanted, "argument"),
                        chk_c(str_format(chk->arena, "%u", call->count)));
         diag_label(d, fn->span, "declared here");
         if (fn->module && !call->mod)
@@ -232,7 +238,7 @@ static bool take_arguments(ChkBody *body, Call *call, uint32_t count, const SynI
     Chk *chk = body->chk;
     uint32_t first = call->count;
     if (count + first > COUNT_OF(call->values)) {
-        diag(chk->diags, E2004, call->span, "a function", "at most 63",
+        diag(chk->diags, E2004, call->span, "a function", "at most 63 arguments",
              chk_c(str_format(chk->arena, "%u", count)));
         return false;
     }
@@ -249,7 +255,8 @@ static bool take_arguments(ChkBody *body, Call *call, uint32_t count, const SynI
             place = first + tree + at;
             expr = chk_child(body, args[i], 0);
             if (at >= names || place >= first + count || call->values[place].span.source) {
-                Diag *d = diag(chk->diags, E2020, node->name_span, "the function",
+                Diag *d = diag(chk->diags, E2020, node->name_span,
+                               call->fn ? chk_quoted(chk, call->fn->name) : "the function",
                                chk_name(chk, node->name));
                 chk_suggest(chk, d, node->name, names, call->fn ? call->fn->param_names : NULL);
                 return false;
@@ -287,7 +294,7 @@ static ChkValue call_composed(ChkBody *body, const ChkValue *callee, uint32_t co
     if (callee->bound)
         return chk_apply_mod(body, callee->mod, callee->tree, call->count, call->values, span);
     if (!call->count) {
-        diag(chk->diags, E2004, span, "apply", "2", "0");
+        diag(chk->diags, E2004, span, "apply", "2 arguments", "0");
         return chk_poison(span);
     }
     ChkValue tree =

@@ -31,14 +31,10 @@ static bool operand(Ein *ein, SynId node) {
     ChkBody *body = ein->body;
     Chk *chk = body->chk;
     ChkValue value = chk_expr(body, node);
-    ChkValue tensor = chk_real(body, &value);
-    if (chk_is_poison(&tensor))
+    ChkValue tensor;
+    if (!chk_operand(body, &value, &tensor))
         return false;
     CoreType type = *core_type(chk->core, tensor.type);
-    if (type.kind != CORE_REAL) {
-        diag(chk->diags, E2009, value.span, chk_value_text(body, &value));
-        return false;
-    }
     for (uint32_t i = 0; i < type.rank; i++)
         if (!type.axes[i].name) {
             Diag *d = diag(chk->diags, E2007, value.span, "every axis of an operand needs a name");
@@ -66,7 +62,7 @@ static bool output_axis(Ein *ein, const SynNode *name) {
                 vec_push(chk->arena, &names, ein->types[i].axes[j].name);
         Diag *d =
             diag(chk->diags, E2005, name->span, ein->count == 2 ? "either operand" : "the operand",
-                 chk_name(chk, name->name));
+                 chk_quoted(chk, name->name));
         for (uint32_t i = 0; i < ein->count; i++)
             diag_label(d, ein->operands[i].span, "%s", chk_type_text(chk, ein->operands[i].type));
         chk_suggest(chk, d, name->name, names.count, names.at);
@@ -176,7 +172,7 @@ static ChkValue rearrange(const Ein *ein) {
         return value;
     CoreAttr attr = {.order_count = (uint8_t)rank, .order = order};
     return chk_emit(ein->body, CORE_permute, ein->span, 1, &value, &attr,
-                    core_type_real(chk->core, rank, ein->out));
+                    chk_with_axes(chk, value.type, rank, ein->out));
 }
 
 ChkValue chk_ein(ChkBody *body, SynId node) {

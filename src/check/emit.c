@@ -62,15 +62,14 @@ ChkValue chk_tensor(ChkBody *body, const ChkValue *value) {
     return chk_poison(value->span);
 }
 
-ChkValue chk_real(ChkBody *body, const ChkValue *value) {
-    ChkValue tensor = chk_tensor(body, value);
-    if (tensor.kind != CHK_LET)
-        return tensor;
-    const CoreType *type = core_type(body->chk->core, tensor.type);
-    if (type->kind != CORE_IDX)
-        return tensor;
-    CoreTypeId real = core_type_real(body->chk->core, type->rank, type->axes);
-    return chk_emit(body, CORE_copy, value->span, 1, &tensor, NULL, real);
+bool chk_operand(ChkBody *body, const ChkValue *value, ChkValue *tensor) {
+    *tensor = chk_tensor(body, value);
+    if (chk_is_poison(tensor))
+        return false;
+    if (core_type(body->chk->core, tensor->type)->kind <= CORE_IDX)
+        return true;
+    diag(body->chk->diags, E2009, value->span, chk_value_text(body, value));
+    return false;
 }
 
 // A leaf or subtree; made once in a function, at its first use. An empty path is the tree itself.

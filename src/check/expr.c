@@ -101,17 +101,26 @@ static ChkValue pipe(ChkBody *body, SynId node) {
     return chk_call(body, &callee, count, args, chk_node(body, node)->span);
 }
 
+// The rational that an operand of `%` is; null after a diagnostic.
+static const Rational *rational_operand(ChkBody *body, const ChkValue *value) {
+    if (value->kind == CHK_SCALAR) {
+        const CoreScalarNode *node = core_scalar(body->chk->core, value->scalar);
+        if (node->kind == CORE_SCALAR_RATIONAL)
+            return node->rational;
+    }
+    if (!chk_is_poison(value))
+        diag(body->chk->diags, E1009, value->span,
+             value->kind == CHK_SCALAR ? "a value that depends on a dimension"
+                                       : chk_value_text(body, value));
+    return NULL;
+}
+
 static ChkValue remainder_of(ChkBody *body, const ChkValue *a, const ChkValue *b, Span span) {
     Chk *chk = body->chk;
-    if (chk_is_poison(a) || chk_is_poison(b))
+    const Rational *left = rational_operand(body, a), *right = rational_operand(body, b);
+    if (!left || !right)
         return chk_poison(span);
-    const CoreScalarNode *x = a->kind == CHK_SCALAR ? core_scalar(chk->core, a->scalar) : NULL;
-    const CoreScalarNode *y = b->kind == CHK_SCALAR ? core_scalar(chk->core, b->scalar) : NULL;
-    if (!x || !y || x->kind != CORE_SCALAR_RATIONAL || y->kind != CORE_SCALAR_RATIONAL) {
-        diag(chk->diags, E1009, span, "`%` of what a run decides");
-        return chk_poison(span);
-    }
-    const Rational *value = rational_mod(chk->arena, x->rational, y->rational);
+    const Rational *value = rational_mod(chk->arena, left, right);
     if (!value) {
         diag(chk->diags, E1010, span, "division by zero");
         return chk_poison(span);
@@ -271,7 +280,8 @@ static ChkValue expression(ChkBody *body, SynId node) {
     case SYN_ABSENT:
         return chk_poison(expr->span);
     default:
-        diag(body->chk->diags, E1012, expr->span, syn_kind_text(expr->kind));
+        diag(body->chk->diags, E1012, expr->span,
+             expr->kind == SYN_STRING || expr->kind == SYN_STREAM ? "a string" : "an axis list");
         return chk_poison(expr->span);
     }
 }

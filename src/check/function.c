@@ -57,8 +57,8 @@ static void declared_params(Chk *chk, ChkFn *fn, ChkBody *body) {
     SynId list = syn_child(tree, fn->node, 1);
     uint32_t count = syn_node(tree, list)->count;
     if (count > PARAMS_MAX) {
-        diag(chk->diags, E2004, syn_node(tree, list)->span, chk_name(chk, fn->name), "at most 63",
-             chk_c(str_format(chk->arena, "%u", count)));
+        diag(chk->diags, E2004, syn_node(tree, list)->span, chk_name(chk, fn->name),
+             "at most 63 arguments", chk_c(str_format(chk->arena, "%u", count)));
         count = PARAMS_MAX;
     }
     fn->param_count = count;
@@ -78,13 +78,13 @@ static void declared_params(Chk *chk, ChkFn *fn, ChkBody *body) {
 }
 
 // The type that a module expression's apply takes, in terms of what surrounds it.
-static CoreTypeId applied_type(Chk *chk, const ChkFn *model, const ChkMod *mod) {
+static CoreTypeId applied_type(Chk *chk, const ChkMod *mod) {
     if (mod->kind == CHK_SEQUENCE)
-        return mod->count ? applied_type(chk, model, mod->items[0]) : 0;
+        return mod->count ? applied_type(chk, mod->items[0]) : 0;
     if (mod->kind == CHK_PARALLEL) {
         CoreTypeId *parts = arena_array(chk->arena, CoreTypeId, mod->count);
         for (uint32_t i = 0; i < mod->count; i++)
-            if (!(parts[i] = applied_type(chk, model, mod->items[i])))
+            if (!(parts[i] = applied_type(chk, mod->items[i])))
                 return 0;
         return core_type_tuple(chk->core, mod->count, parts);
     }
@@ -105,7 +105,7 @@ static void composite_params(Chk *chk, ChkFn *fn) {
     fn->params = arena_array(chk->arena, CoreTypeId, 1);
     fn->param_names = arena_array(chk->arena, Name, 1);
     fn->param_names[0] = name_of_c(chk->context->names, "x");
-    fn->params[0] = applied_type(chk, fn, fn->composite);
+    fn->params[0] = applied_type(chk, fn->composite);
     fn->has_pack = has_pack(chk, fn->params[0]);
     if (!fn->params[0])
         diag(chk->diags, E1022, fn->span, chk_name(chk, fn->module->decl->name));
@@ -183,21 +183,20 @@ static ChkBody function_body(Chk *chk, ChkFn *fn) {
     return body;
 }
 
-static ChkValue body_value(Chk *chk, ChkFn *fn, ChkBody *body) {
+static ChkValue body_value(ChkFn *fn, ChkBody *body) {
     if (fn->node)
         return chk_expr(body, syn_child(fn->unit->tree, fn->node, 4));
     ChkValue argument = body->scope->value;
     return chk_apply_mod(body, fn->composite, (ChkTree){0, 0, NULL}, 1, &argument, fn->span);
-    (void)chk;
 }
 
 void chk_elaborate(Chk *chk, ChkFn *fn) {
     bool good = chk_signature(chk, fn);
-    if (fn->body != CHK_NEW)
+    if (fn->body != CHK_NEW || (!good && !fn->node))
         return;
     fn->body = CHK_OPEN;
     ChkBody body = function_body(chk, fn);
-    ChkValue value = body_value(chk, fn, &body);
+    ChkValue value = body_value(fn, &body);
     bool declared = fn->node && syn_child(fn->unit->tree, fn->node, 2);
     if (declared && good)
         value = chk_accept(&body, &value, fn->result, "the result");

@@ -89,11 +89,17 @@ ChkUnit *chk_load(Chk *chk, uint32_t source, Str path, bool embedded) {
     unit->source = source;
     unit->path = embedded ? path : beside(chk->arena, STR(""), path);
     unit->embedded = embedded;
-    unit->state = CHK_OPEN;
     unit->names = map_new(chk->arena);
+    uint32_t errors = chk->diags->errors;
     unit->tree = syn_parse(chk->context, chk->arena, source);
     vec_push(chk->arena, &chk->units, unit);
     chk->result->lines += source_get(&chk->context->sources, source)->lines.count;
+    unit->state = CHK_DONE;
+    if (chk->diags->errors != errors) {
+        chk->bad_syntax = true;
+        return unit;
+    }
+    unit->state = CHK_OPEN;
     chk_collect(chk, unit);
     for (uint32_t i = 0; i < unit->decls.count; i++) {
         ChkDecl *decl = unit->decls.at[i];

@@ -42,7 +42,8 @@ typedef struct Chk {
     const ChkConst *consts;
     uint32_t depth;
     uint64_t steps;
-    bool exhausted; // one of the limits was reported
+    bool bad_syntax; // a unit did not parse: what it lacks would be reported again
+    bool exhausted;  // one of the limits was reported
     Name n_last, n_apply, n_zeros, n_p, n_g, n_t;
 } Chk;
 
@@ -206,6 +207,8 @@ typedef struct ChkBody {
 
 const char *chk_name(const Chk *chk, Name name);
 const char *chk_c(Str text);
+const char *chk_quoted(const Chk *chk, Name name);                   // "`name`"
+const char *chk_count(const Chk *chk, uint32_t n, const char *word); // "1 word", "2 words"
 void chk_collect(Chk *chk, ChkUnit *unit);
 ChkDecl *chk_find(const ChkUnit *unit, Name name);
 const char *chk_decl_kind_text(ChkDeclKind kind);
@@ -313,7 +316,8 @@ ChkValue chk_emit(ChkBody *body, CorePrim prim, Span span, uint32_t count, const
 ChkValue chk_let_value(CoreLetId let, CoreTypeId type, Span span);
 // A tensor (or tree) from a value: scalars become `scalar` lets. POISON after a diagnostic.
 ChkValue chk_tensor(ChkBody *body, const ChkValue *value);
-ChkValue chk_real(ChkBody *body, const ChkValue *value); // the same, an idx made real
+// The same, ℝ or idx and no tree; false after a diagnostic.
+bool chk_operand(ChkBody *body, const ChkValue *value, ChkValue *tensor);
 ChkValue chk_field(ChkBody *body, ChkTree tree, Span span);
 ChkValue chk_whole(ChkBody *body, const ChkValue *value); // a tuple becomes a `tuple` let
 ChkValue chk_part(ChkBody *body, const ChkValue *tuple, uint32_t index);

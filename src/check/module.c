@@ -69,7 +69,7 @@ static CoreInit member_init(ChkBody *body, SynId node) {
     uint32_t args = call ? expr->count - 1 : 0;
     if (args != word->args) {
         diag(body->chk->diags, E2004, expr->span, word->word,
-             chk_c(str_format(body->chk->arena, "%u", word->args)),
+             chk_count(body->chk, word->args, "argument"),
              chk_c(str_format(body->chk->arena, "%u", args)));
         return init;
     }
@@ -149,10 +149,8 @@ uint32_t chk_own_dims(Chk *chk, ChkUnit *unit, SynId list, DimId *dims) {
         bool fresh = true;
         for (uint32_t j = 0; j < count; j++)
             fresh = fresh && extent_dim_get(chk->extents, dims[j])->name != node->name;
-        if (!fresh) {
+        if (!fresh)
             diag(chk->diags, E1002, node->span, chk_name(chk, node->name));
-            continue;
-        }
         Dim dim = {.name = node->name, .span = node->span};
         dims[count++] = extent_dim_add(chk->extents, dim);
     }
@@ -211,7 +209,7 @@ const ChkMod *chk_instance(ChkBody *body, ChkModule *module, uint32_t count, con
     Chk *chk = body->chk;
     if (count != module->dim_count) {
         Diag *d = diag(chk->diags, E2019, span, chk_name(chk, module->decl->name),
-                       chk_c(str_format(chk->arena, "%u", module->dim_count)),
+                       chk_count(chk, module->dim_count, "dimension"),
                        chk_c(str_format(chk->arena, "%u", count)));
         diag_label(d, module->decl->span, "declared here");
         return NULL;

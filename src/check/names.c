@@ -12,6 +12,14 @@ const char *chk_c(Str text) {
     return text.at;
 }
 
+const char *chk_quoted(const Chk *chk, Name name) {
+    return chk_c(str_format(chk->arena, "`%s`", chk_name(chk, name)));
+}
+
+const char *chk_count(const Chk *chk, uint32_t n, const char *word) {
+    return chk_c(str_format(chk->arena, "%u %s%s", n, word, n == 1 ? "" : "s"));
+}
+
 ChkValue chk_poison(Span span) {
     return (ChkValue){.kind = CHK_POISON, .span = span};
 }
@@ -31,7 +39,7 @@ const char *chk_value_text(const ChkBody *body, const ChkValue *value) {
     case CHK_LET:
         return chk_type_text(body->chk, value->type);
     case CHK_TUPLE:
-        return "a tuple";
+        return chk_c(str_format(body->chk->arena, "a tuple of %u", value->count));
     case CHK_LAMBDA:
         return "a λ";
     case CHK_FUNCTION:
@@ -182,7 +190,7 @@ static ChkValue decl_value(ChkBody *body, ChkDecl *decl, Span span) {
     case CHK_OPTIMIZER:
         break;
     }
-    diag(chk->diags, E1014, span, chk_name(chk, decl->name), chk_decl_kind_text(decl->kind),
+    diag(chk->diags, E1014, span, chk_quoted(chk, decl->name), chk_decl_kind_text(decl->kind),
          "a value");
     return chk_poison(span);
 }

@@ -108,7 +108,7 @@ CoreScalar chk_dim(Chk *chk, ChkDecl *decl) {
         int64_t value;
         if (bound != EXTENT_NONE && !extent_is_int(chk->extents, bound, &value)) {
             diag(chk->diags, E1009, syn_node(decl->unit->tree, node)->span,
-                 "the bound of a dimension");
+                 "a value that depends on a dimension");
             bound = EXTENT_NONE;
         }
     }
@@ -155,10 +155,9 @@ const Rational *chk_rational_expr(ChkBody *body, SynId node) {
     const CoreScalarNode *value = core_scalar(body->chk->core, scalar);
     if (value->kind == CORE_SCALAR_RATIONAL)
         return value->rational;
-    Diag *d =
-        diag(body->chk->diags, E1009, chk_node(body, node)->span, "a value known at run time");
-    diag_note(d, "%s depends on a dimension",
-              chk_c(core_scalar_text(body->chk->core, scalar, body->chk->arena)));
+    Diag *d = diag(body->chk->diags, E1009, chk_node(body, node)->span,
+                   "a value that depends on a dimension");
+    diag_here(d, "%s", chk_c(core_scalar_text(body->chk->core, scalar, body->chk->arena)));
     return NULL;
 }
 

@@ -74,14 +74,14 @@ static void state(Optimizer *o, SynId item) {
     const SynNode *stated = chk_node(&o->body, type);
     bool tree = stated->kind == SYN_TYPE_PARAMS && !chk_child(&o->body, type, 0);
     if (node->kind != SYN_SET_TYPED || !tree || !is_zeros(o, init)) {
-        Diag *d = diag(chk->diags, E1023, node->span, "a state of an optimizer");
+        Diag *d = diag(chk->diags, E1023, node->span, "this is no state of an optimizer");
         diag_note(d, "a state is a tree like the parameters that starts at zero");
         diag_help(d, "write `%s : params = zeros`", chk_name(chk, node->name));
     }
     if (!new_name(o, node))
         return;
     if (o->states.count == 62) {
-        diag(chk->diags, E1023, node->span, "more than 61 states");
+        diag(chk->diags, E1023, node->span, "an optimizer has at most 61 states");
         return;
     }
     vec_push(chk->arena, &o->states, ((State){.name = node->name, .span = node->name_span}));
@@ -102,7 +102,7 @@ static void declare(Optimizer *o) {
         else if (node->kind == SYN_SET_TYPED || node->kind == SYN_FIELD_ITEM)
             state(o, item);
         else if (node->kind != SYN_NEXT && node->kind != SYN_ABSENT)
-            diag(chk->diags, E1023, node->span, "an item of an optimizer");
+            diag(chk->diags, E1023, node->span, "this is no item of an optimizer");
     }
 }
 
@@ -161,7 +161,7 @@ static CoreFnId step(Optimizer *o, Name name) {
             next(o, item);
     }
     if (!o->states.at[0].updated) {
-        Diag *d = diag(chk->diags, E1023, o->decl->span, "an optimizer without `next p`");
+        Diag *d = diag(chk->diags, E1023, o->decl->span, "the optimizer has no `next p`");
         diag_note(d, "the line `next p : …` gives the new parameters");
     }
     ChkValue parts[64];

@@ -93,8 +93,8 @@ ChkProgram *chk_source(Context *context, Arena *arena, uint32_t source, uint32_t
     Chk chk = open_chk(context, arena, const_count, consts);
     chk.result->source = source;
     ChkUnit *root = chk_load(&chk, source, source_get(&context->sources, source)->path, false);
-    if (context->diags.errors != before)
-        return NULL; // a declaration that was not read would be missed wherever it is named
+    if (chk.bad_syntax)
+        return NULL;
     chk_command_line(&chk);
     for (uint32_t i = 0; i < root->decls.count; i++)
         if (root->decls.at[i]->kind == CHK_DIM)

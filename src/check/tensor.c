@@ -126,21 +126,11 @@ ChkValue chk_gather(ChkBody *body, SynId node) {
 
 // ---- dot ------------------------------------------------------------------------------------
 
-static bool contracted(ChkBody *body, const ChkValue *value, ChkValue *tensor) {
-    *tensor = chk_real(body, value);
-    if (chk_is_poison(tensor))
-        return false;
-    if (core_type(body->chk->core, tensor->type)->kind == CORE_REAL)
-        return true;
-    diag(body->chk->diags, E2009, value->span, chk_value_text(body, value));
-    return false;
-}
-
 ChkValue chk_dot(ChkBody *body, const ChkValue *left, const ChkValue *right, Span span) {
     Chk *chk = body->chk;
     ChkValue operands[2];
-    bool good = contracted(body, left, &operands[0]);
-    if (!contracted(body, right, &operands[1]) || !good)
+    bool good = chk_operand(body, left, &operands[0]);
+    if (!chk_operand(body, right, &operands[1]) || !good)
         return chk_poison(span);
     CoreType x = *core_type(chk->core, operands[0].type),
              w = *core_type(chk->core, operands[1].type);

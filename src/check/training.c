@@ -37,7 +37,7 @@ static void checkpoint(Training *t, SynId item) {
     if (!chk_int_expr(&t->body, chk_child(&t->body, item, 0), &every))
         return;
     if (every < 1)
-        diag(t->chk->diags, E1023, node->span, "a checkpoint every less than 1 step");
+        diag(t->chk->diags, E1023, node->span, "a checkpoint is made every 1 step or more");
     t->out->checkpoint_every = every;
     t->out->checkpoint_path = node->text;
 }
@@ -51,7 +51,7 @@ static void sort_items(Training *t) {
         if (node->kind == SYN_CHECKPOINT)
             checkpoint(t, item);
         else if (node->kind != SYN_SET)
-            diag(t->chk->diags, E1023, node->span, "an item of the training block");
+            diag(t->chk->diags, E1023, node->span, "this is no item of a training block");
         else if (str_is(name, "model"))
             take_once(t, &t->model, item);
         else if (str_is(name, "loss"))
@@ -68,7 +68,7 @@ static void sort_items(Training *t) {
     for (uint32_t i = 0; i < COUNT_OF(needed); i++)
         if (!got[i])
             diag(t->chk->diags, E1023, block->span,
-                 chk_c(str_format(t->chk->arena, "a training block without `%s`", needed[i])));
+                 chk_c(str_format(t->chk->arena, "the training block has no `%s`", needed[i])));
 }
 
 // ---- model and loss -------------------------------------------------------------------------
@@ -84,7 +84,7 @@ static CoreTypeId model(Training *t) {
     t->out->model = core_tree(chk->core, mod->tree)->module;
     if (!t->out->model) {
         Diag *d =
-            diag(chk->diags, E1023, chk_node(&t->body, t->model)->span, "a model without a name");
+            diag(chk->diags, E1023, chk_node(&t->body, t->model)->span, "the model needs a name");
         diag_help(d, "declare it: `model Net = …`, then `model = Net`");
         return 0;
     }
@@ -112,7 +112,7 @@ static void loss(Training *t, CoreTypeId tree) {
     bool gives = !result || (result->kind == CORE_REAL && !result->rank);
     if (takes && gives && !fn->dim_count && !fn->has_pack)
         return;
-    Diag *d = diag(chk->diags, E1023, value.span, "this function as a loss");
+    Diag *d = diag(chk->diags, E1023, value.span, "this function is no loss");
     diag_label(d, fn->span, "declared here");
     diag_note(d, "a loss is `fn loss(p : %s, …) -> ℝ`, without dimensions of its own",
               tree ? chk_type_text(chk, tree) : "params M");
@@ -239,7 +239,7 @@ static ChkDecl *optimizer_decl(Training *t) {
         diag(chk->diags, E1014, node->span, "this", "an expression", "an optimizer");
     if (!decl || decl->kind == CHK_OPTIMIZER)
         return decl;
-    diag(chk->diags, E1014, node->span, word(t, decl->name), chk_decl_kind_text(decl->kind),
+    diag(chk->diags, E1014, node->span, chk_quoted(chk, decl->name), chk_decl_kind_text(decl->kind),
          "an optimizer");
     return NULL;
 }

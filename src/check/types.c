@@ -84,7 +84,7 @@ ChkDecl *chk_path_decl(ChkBody *body, SynId path) {
         if (i + 1 == node->count)
             break;
         if (decl->kind != CHK_IMPORT) {
-            diag(chk->diags, E1014, part->span, chk_name(chk, part->name),
+            diag(chk->diags, E1014, part->span, chk_quoted(chk, part->name),
                  chk_decl_kind_text(decl->kind), "an import");
             return NULL;
         }
@@ -117,7 +117,7 @@ static CoreTypeId named_type(ChkBody *body, SynId node) {
     if (!decl)
         return 0;
     if (decl->kind != CHK_ALIAS) {
-        Diag *d = diag(chk->diags, E1014, chk_node(body, node)->span, chk_name(chk, decl->name),
+        Diag *d = diag(chk->diags, E1014, chk_node(body, node)->span, chk_quoted(chk, decl->name),
                        chk_decl_kind_text(decl->kind), "a type");
         if (decl->kind == CHK_MODULE || decl->kind == CHK_MODEL)
             diag_help(d, "the tree of its parameters is `params %s`", chk_name(chk, decl->name));
@@ -213,7 +213,7 @@ static ChkValue refuse(ChkBody *body, const ChkValue *value, CoreTypeId type, co
     if (from->kind > CORE_IDX || to->kind > CORE_IDX)
         return chk_poison(value->span);
     if (from->rank != to->rank) {
-        diag_note(d, "it has %u axes where %u are expected", from->rank, to->rank);
+        diag_note(d, "rank %u where rank %u is expected", from->rank, to->rank);
         return chk_poison(value->span);
     }
     for (uint32_t i = 0; i < to->rank; i++) {
@@ -281,6 +281,8 @@ ChkValue chk_accept(ChkBody *body, const ChkValue *value, CoreTypeId type, const
     if (to->kind == CORE_TUPLE)
         return accept_tuple(body, value, type, what);
     if (value->kind == CHK_SCALAR && to->kind == CORE_REAL && to->rank == 0)
+        return chk_tensor(body, value);
+    if (value->kind == CHK_LAMBDA)
         return chk_tensor(body, value);
     if (value->kind != CHK_LET)
         return refuse(body, value, type, what);
