@@ -31,9 +31,11 @@ void low_close(Low *low, const LowLoop *loop, uint32_t count, KrnValue *values) 
 static void nest_part(Low *low, uint32_t level, int64_t begin, int64_t end, int64_t step,
                       KrnShare share) {
     uint32_t axis = low->loop[level].axis;
-    low->block[axis] = step;
+    int64_t block = low->block[axis];
     LowLoop loop = low_open(low, axis, begin, end, step, share, 0, NULL);
+    low->block[axis] = step;
     low_nest(low, level + 1);
+    low->block[axis] = block;
     low_close(low, &loop, 0, NULL);
 }
 
@@ -45,7 +47,7 @@ void low_nest(Low *low, uint32_t level) {
         return;
     }
     const RlzLoop *loop = &low->loop[level];
-    int64_t extent = low->nest->extent[loop->axis], rest = extent % loop->step;
+    int64_t extent = low->block[loop->axis], rest = extent % loop->step;
     bool split = (int32_t)level == low->split;
     if (extent > rest)
         nest_part(low, level, 0, extent - rest, loop->step, split ? KRN_SPLIT : KRN_WHOLE);
@@ -66,6 +68,11 @@ static int32_t split_level(const Low *low) {
     }
     const RlzLoop *loop = &low->loop[depth];
     return loop->parallel && low->nest->extent[loop->axis] >= 2 * loop->step ? depth : -1;
+}
+
+void low_run(Low *low) {
+    low->split = split_level(low);
+    low_nest(low, 0);
 }
 
 void low_pieces(Low *low, int64_t extent, uint32_t lanes) {
@@ -282,11 +289,11 @@ Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Na
     Low *low = arena_new_of(arena, Low);
     *low = (Low){.nest = nest, .layout = layout, .arena = arena, .vector = vector_axis(nest)};
     low->b = krn_builder(kernel, names);
+    memcpy(low->block, nest->extent, sizeof low->block);
     make_buffers(low);
     if (!has_results(nest))
         return kernel;
     low->loops = rlz_layout_loops(nest, layout, low->loop);
-    low->split = split_level(low);
     low_pieces(low, 1, 1);
     static void (*const lower[RLZ_KIND_COUNT])(Low *) = {
         [RLZ_GROUP] = low_map,           [RLZ_CONTRACTION] = low_contraction,

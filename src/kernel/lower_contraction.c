@@ -278,5 +278,5 @@ void low_contraction(Low *low) {
         widen_rows(low);
     if (low->layout->pack)
         prepare_pack(low);
-    low_nest(low, 0);
+    low_run(low);
 }

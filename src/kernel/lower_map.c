@@ -30,7 +30,7 @@ static bool is_still(const Low *low, uint32_t input) {
 }
 
 static void load_still(Low *low, uint32_t level) {
-    if (level + 1 != low->loops)
+    if (level + 1 != low->loops || (int32_t)low->loop[level].axis != low->vector)
         return;
     Map *map = low->data;
     LowPiece one = {0, 1};
@@ -113,6 +113,26 @@ static int64_t unrolled(const Low *low, uint32_t steps) {
     return unroll * lanes;
 }
 
+// Where an input is contiguous along another axis than the lanes, as in a transposition, that axis
+// runs in blocks with a loop within the lanes' one, so that each cache line is used while it is
+// there.
+static void block_transposed(Low *low) {
+    const RlzNest *nest = low->nest;
+    if (low->layout->lanes == 1 || nest->kind == RLZ_INDEXED)
+        return;
+    for (uint32_t level = 0; level + 1 < low->loops; level++) {
+        uint32_t axis = low->loop[level].axis;
+        for (uint32_t i = 0; i < nest->inputs; i++) {
+            const int64_t *stride = nest->input[i].stride;
+            if (nest->input[i].source != RLZ_MEMORY || stride[axis] != 1 || stride[low->vector] < 2)
+                continue;
+            low->loop[low->loops++] = (RlzLoop){axis, 1, true};
+            low->loop[level].step = MIN(16, nest->extent[axis]);
+            return;
+        }
+    }
+}
+
 void low_map(Low *low) {
     const RlzNest *nest = low->nest;
     Map *map = arena_new_of(low->arena, Map);
@@ -133,10 +153,12 @@ void low_map(Low *low) {
             if (node->operand[o] >= 0 && nest->input[node->operand[o]].source == RLZ_CONSTANT)
                 low_prepare_constant(low, node->arithmetic, nest->input[node->operand[o]].constant);
     }
-    if (low->loops)
+    if (low->loops) {
         low->loop[low->loops - 1].step = unrolled(low, steps);
+        block_transposed(low);
+    }
     low->data = map;
     low->enter = load_still;
     low->body = map_body;
-    low_nest(low, 0);
+    low_run(low);
 }

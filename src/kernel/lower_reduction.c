@@ -120,5 +120,5 @@ void low_reduction(Low *low) {
     low_prepare_constant(low, nest->accumulate, 0);
     low->data = reduction;
     low->body = reduction_body;
-    low_nest(low, 0);
+    low_run(low);
 }

@@ -178,5 +178,5 @@ void low_row(Low *low) {
     low_prepare_constant(low, arithmetic, -INFINITY);
     low->data = row;
     low->body = row_body;
-    low_nest(low, 0);
+    low_run(low);
 }

@@ -42,7 +42,7 @@ struct Low {
     uint32_t pieces;
     LowPiece piece[LOW_PIECES_MAX];
 
-    RlzLoop loop[RLZ_LOOPS_MAX];
+    RlzLoop loop[RLZ_LOOPS_MAX + 1];
     uint32_t loops;
     int32_t split;                           // level of the split loop, −1: none
     int64_t block[RLZ_AXES_MAX];             // indices that the body covers along each axis
@@ -66,7 +66,8 @@ LowLoop low_open(Low *low, uint32_t axis, int64_t begin, int64_t end, int64_t st
 // `values` are the next values, on return the final ones.
 void low_close(Low *low, const LowLoop *loop, uint32_t count, KrnValue *values);
 
-// From a level of the loops to the bottom.
+// All loops, one of them split if the layout says so; and those from a level to the bottom.
+void low_run(Low *low);
 void low_nest(Low *low, uint32_t level);
 // Sets the pieces for `extent` indices along the vector axis, in vectors of at most `lanes`.
 void low_pieces(Low *low, int64_t extent, uint32_t lanes);
