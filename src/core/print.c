@@ -117,9 +117,13 @@ static void print_call(Printer *p, const CoreAttr *attr) {
     buf_char(&p->buf, '}');
 }
 
+// [ab, b -> a]
 static void print_labels(Printer *p, const CoreAttr *attr) {
+    static const char *const before[] = {"", ",", " ->"};
+    buf_text(&p->buf, " [");
     for (uint32_t which = 0; which < 3; which++) {
-        buf_text(&p->buf, which == 0 ? " [" : which == 1 ? ", " : " -> ");
+        buf_text(&p->buf, before[which]);
+        buf_text(&p->buf, which && attr->label_count[which] ? " " : "");
         for (uint32_t i = 0; i < attr->label_count[which]; i++)
             buf_char(&p->buf, (char)('a' + attr->labels[which][i] % 26));
     }

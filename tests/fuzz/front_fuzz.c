@@ -5,7 +5,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    Context context;
+    Context context = {0};
     context_init(&context);
     Str text = str_copy(context.arena, (const char *)data, size);
     uint32_t source = source_add(&context.sources, STR("fuzz.psk"), text);

@@ -275,14 +275,29 @@ static void entry_params(Gen *g) {
 
 // ---- bodies ---------------------------------------------------------------------------------
 
+// A few elementwise lets in a row, each reading the one before: what groups are made of.
+static void chain(Gen *g) {
+    static const CorePrim binary[] = {CORE_add, CORE_sub, CORE_mul, CORE_div, CORE_max};
+    static const CorePrim unary[] = {CORE_exp, CORE_neg, CORE_gelu, CORE_sqrt, CORE_tanh};
+    CoreLetId operands[2] = {gen_find(g, gen_is_tensor)}, other = operands[0];
+    for (uint32_t steps = 2 + gen_below(g, 9); steps > 0 && operands[0] != RANDOM_NONE; steps--) {
+        bool two = gen_chance(g, 60);
+        operands[1] = gen_chance(g, 30) ? other : operands[0];
+        CorePrim prim = two ? binary[gen_below(g, 5)] : unary[gen_below(g, 5)];
+        other = operands[0];
+        operands[0] = gen_emit(g, prim, two ? 2 : 1, operands, NULL, 0);
+    }
+}
+
 static void body(Gen *g, uint32_t size) {
     uint32_t goal = g->fn->lets.count + size / 2 + gen_below(g, size);
     for (uint32_t tries = 0; g->fn->lets.count < goal && tries < 20 * size; tries++) {
-        // Elementwise primitives are half of the table; chains of them make groups.
-        CorePrim prim = (CorePrim)gen_below(g, CORE_PRIM_COUNT);
-        if (gen_chance(g, 25))
-            prim = gen_chance(g, 50) ? CORE_add : CORE_mul;
-        gen_make(g, prim);
+        if (gen_chance(g, 6))
+            chain(g);
+        else if (gen_chance(g, 10))
+            gen_make_call(g);
+        else
+            gen_make(g, (CorePrim)gen_below(g, CORE_PRIM_COUNT));
     }
 }
 

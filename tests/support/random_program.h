@@ -30,7 +30,7 @@ RandomProgram random_program_read(Context *context, Str text);
 
 // Does the program show the fault? May run passes on it: it gets a copy.
 typedef bool (*RandomFails)(void *data, const RandomProgram *program);
-// Makes a failing program smaller as long as it fails: the entry gives an earlier let, a let reads
+// Makes a failing program smaller as long as it fails: a function gives an earlier let, a let reads
 // an earlier one of its type in place of another, a call or tuple goes, dimensions shrink, unused
 // functions go. At most `tries` runs of `fails`. Returns the text of the smallest.
 Str random_shrink(Context *context, const RandomProgram *program, uint32_t tries, RandomFails fails,

@@ -22,7 +22,7 @@ static bool attempt_text(Shrink *s, Str text) {
     if (s->tries == 0 || str_equal(text, s->best))
         return false;
     s->tries--;
-    Context context;
+    Context context = {0};
     context_init(&context);
     RandomProgram p = random_program_read(&context, str_copy(context.arena, text.at, text.size));
     bool fails = s->fails(s->data, &p);
@@ -42,15 +42,32 @@ static bool attempt(Shrink *s, const RandomProgram *p) {
 
 // ---- steps: each true where one change was kept ---------------------------------------------
 
-// The entry gives an earlier let: the earlier, the more is dead.
-static bool earlier_result(Shrink *s) {
+// After a change of some result: calls and functions get the types that they now have. Functions
+// come after those they call.
+static void retype(const RandomProgram *p) {
+    for (CoreFnId id = 1; id <= p->entry; id++) {
+        CoreFn *fn = core_fn(p->core, id);
+        for (CoreLetId let = 0; let < fn->lets.count; let++) {
+            CoreLet *at = &fn->lets.at[let];
+            Str why;
+            CoreTypeId type = 0;
+            if (at->prim == CORE_call)
+                type = core_type_rule(p->core, fn, CORE_call, at->count,
+                                      fn->operands.at + at->first, at->attr, at->type, &why);
+            at->type = type ? type : at->type;
+        }
+        fn->type = core_let(fn, fn->result)->type;
+    }
+}
+
+// A function gives an earlier let: the earlier, the more is dead.
+static bool earlier_result_in(Shrink *s, CoreFnId id) {
     RandomProgram p = copy(s);
-    CoreLetId result = core_fn(p.core, p.entry)->result;
+    CoreLetId result = core_fn(p.core, id)->result;
     for (CoreLetId let = 0; let < result; let++) {
         p = copy(s);
-        CoreFn *fn = core_fn(p.core, p.entry);
-        fn->result = let;
-        fn->type = core_let(fn, let)->type;
+        core_fn(p.core, id)->result = let;
+        retype(&p);
         if (attempt(s, &p))
             return true;
     }
@@ -199,7 +216,7 @@ Str random_shrink(Context *context, const RandomProgram *program, uint32_t tries
     Shrink s = {.context = context, .tries = tries, .fails = fails, .data = data};
     s.best = random_program_text(program, context->arena);
     context_init(&s.work);
-    while (earlier_result(&s) || fewer_parts(&s) || fewer_functions(&s) ||
+    while (in_each_function(&s, earlier_result_in) || fewer_parts(&s) || fewer_functions(&s) ||
            in_each_function(&s, constant_in) || in_each_function(&s, earlier_operand_in) ||
            fewer_parameters(&s) || smaller_dimension(&s))
         ;

@@ -190,7 +190,7 @@ static void every_case(void **state) {
     bool covered[CORE_PRIM_COUNT] = {[CORE_param] = true};
     uint32_t failed = 0;
     for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         const Case *c = &cases[i];
         CoreProgram *program = program_of(&context, c);
@@ -219,7 +219,7 @@ static void every_case(void **state) {
 
 static void same_and_substitute(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     CoreProgram *p = core_of_text(&context, "dim B\nfn f{N, ...}(%0 : ℝ[a: N, ..., 2 * N], "
                                             "%1 : ℝ[N, ..., 2 * N], %2 : idx[N][B], "
@@ -250,7 +250,7 @@ static void same_and_substitute(void **state) {
 
 static void leaves(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     CoreProgram *p = core_of_text(
         &context, "module Linear{I, O} {\n  w : ℝ[I, O] init uniform(-1 / sqrt(I), 1 / sqrt(I))\n"

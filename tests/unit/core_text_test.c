@@ -50,7 +50,7 @@ static const char *const whole =
     "  %13 : idx[7][B] = argmax %11 over 1\n"
     "  %14 : ℝ[B] = pick %11 %13 over 1\n"
     "  %15 : ℝ[B, 1] = logsumexp %11 over 1 keep\n"
-    "  %16 : ℝ = ein %12 %14 [a, a -> ]\n"
+    "  %16 : ℝ = ein %12 %14 [a, a ->]\n"
     "  %17 : ℝ[7, B] = ein %11 %14 [ab, a -> ba]\n"
     "  %18 : ℝ[B, 7] = permute %17 [1, 0]\n"
     "  %19 : idx[T][seq: T] = range\n"
@@ -71,7 +71,7 @@ static const char *const whole =
 
 static void print_read_print(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     CoreProgram *program = core_of_text(&context, whole);
     assert_string_equal(core_print(program, context.arena).at, whole);
@@ -86,7 +86,7 @@ static void print_read_print(void **state) {
 
 static void names_of_dimensions_are_told_apart(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     CoreProgram *p = core_program_new(&context, context.arena);
     Name n = name_of_c(context.names, "N");
@@ -167,7 +167,7 @@ static Str read_errors(Context *context, Str text) {
 static void malformed_text_is_refused(void **state) {
     (void)state;
     for (uint32_t i = 0; i < COUNT_OF(malformed); i++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         Str got = read_errors(&context, str_of(malformed[i].text));
         if (!context.diags.errors || !strstr(got.at, malformed[i].message))
@@ -183,7 +183,7 @@ static void nesting_is_bounded(void **state) {
                                         "fn f() -> ℝ {\n  %0 : ℝ = scalar "};
     static const char open[] = {'(', '[', '('};
     for (uint32_t i = 0; i < COUNT_OF(begin); i++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         StrBuf buf = {.arena = context.arena};
         buf_text(&buf, begin[i]);
@@ -201,7 +201,7 @@ static void damaged_text_never_crashes(void **state) {
     static const char replacements[] = {' ', '(', ']', '%', '9', '-', 'a', '\n', '\xff'};
     uint32_t size = (uint32_t)strlen(whole), read = 0;
     for (uint32_t i = 0; i < size; i += 3) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         char *copy = arena_copy(context.arena, whole, size + 1);
         copy[i] = replacements[(i * 7 + i / 9) % COUNT_OF(replacements)];

@@ -97,7 +97,7 @@ static const Case cases[] = {
 static void from_text(void **state) {
     (void)state;
     for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         Str errors;
         CoreProgram *program = core_of_text(&context, cases[i].text);
@@ -113,7 +113,7 @@ static void from_text(void **state) {
 // x doubled six times over: 2^7 − 1 nodes where each value is read twice.
 static void too_many_nodes(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     StrBuf buf = {.arena = context.arena};
     buf_text(&buf, "fn f(%0 : ℝ) -> ℝ grouped {\n");
@@ -133,7 +133,7 @@ static void too_many_nodes(void **state) {
 // Faults that no text has.
 static void from_tables(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     Str errors;
     CoreProgram *p = core_of_legal_text(

@@ -20,7 +20,7 @@ typedef struct Fixture {
 } Fixture;
 
 static int setup(void **state) {
-    Fixture *f = malloc(sizeof *f);
+    Fixture *f = calloc(1, sizeof *f);
     context_init(&f->context);
     f->arena = f->context.arena;
     *state = f;

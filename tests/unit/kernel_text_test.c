@@ -47,7 +47,7 @@ static Kernel *read_text(Context *context, Str text) {
 
 static void prints_what_it_reads(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     char *paths[FILES_MAX];
     uint32_t count = list(context.arena, "tests/kernel/good", paths);
@@ -86,7 +86,7 @@ static void refuses_what_breaks_a_rule(void **state) {
     uint32_t count = list(arena, "tests/kernel/bad", paths), wrong = 0;
     assert_true(count >= 70);
     for (uint32_t i = 0; i < count; i++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         Str text = text_of(context.arena, paths[i]);
         bool accepted = read_text(&context, text) != NULL;
@@ -122,7 +122,7 @@ static void survives_any_bytes(void **state) {
     Arena *arena = arena_new(&heap, "test");
     uint32_t count = list(arena, "tests/kernel/good", paths);
     for (uint32_t round = 0; round < 3000; round++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         Str text = text_of(context.arena, paths[round % count]);
         char *at = (char *)text.at;
@@ -168,7 +168,7 @@ static void expect_fault(Context *context, const Kernel *kernel, const char *exp
 
 static void refuses_broken_tables(void **state) {
     (void)state;
-    Context context;
+    Context context = {0};
     context_init(&context);
     Kernel *kernel = small_kernel(&context);
     kernel->insts.at[1].op = KRN_OP_COUNT;

@@ -428,7 +428,7 @@ static void test_memory_runs_out(void **state) {
     const char *text = "fn f(x : ℝ[a: 1]) -> ℝ =\n  let ŷ = x + \"a\"\n  f(ŷ, [b: 2]) 3\n";
     volatile bool done = false;
     for (volatile uint64_t n = 1; !done; n++) {
-        Context context;
+        Context context = {0};
         jmp_buf rescue;
         context_init(&context);
         if (setjmp(rescue) == 0) {
