@@ -142,6 +142,13 @@ bool rt_checkpoint_read(const RtPath *path, Str model, uint32_t count, RtNamed *
 
 // ---- other data -----------------------------------------------------------------------------
 
+// Arrays whose first axis counts samples, side by side as one file: sample i has row i of each.
+// `type`: the sample's type, with as many elements in each leaf as in a row of its array; empty:
+// reals, or idx[largest + 1], with unnamed axes. `real`: the encoding of reals. E5006 where arrays
+// and type do not fit, E5007 for a value out of range.
+bool rt_arrays_write(const RtPath *path, uint32_t count, const Tensor *arrays, Str type, DType real,
+                     RtDataType *written);
+
 // The MNIST container with unsigned bytes, plain or gzipped: a u8 tensor.
 bool rt_idx_read(const RtPath *path, Tensor *tensor);
 
