@@ -1,7 +1,7 @@
 // presk data: makes data files from texts, arrays and the MNIST container, and shows what a file
 // holds.
-#include "cli/cli.h"
 #include "runtime/data.h"
+#include "cli/cli.h"
 
 #include <stdio.h>
 
@@ -107,8 +107,8 @@ static int print_sample(CliArgs *args, const RtData *data, uint64_t sample) {
                          (unsigned long long)data->samples);
     for (uint32_t i = 0; i < data->type.count; i++) {
         const RtLeaf *leaf = &data->type.leaves[i];
-        Tensor tensor = tensor_new(args->arena, leaf->bound ? leaf->type : F64, leaf->rank,
-                                   leaf->extent);
+        Tensor tensor =
+            tensor_new(args->arena, leaf->bound ? leaf->type : F64, leaf->rank, leaf->extent);
         if (!rt_data_get(data, sample, i, &tensor))
             return cli_report(args);
         printf("  %s", rt_leaf_text(args->arena, leaf).at);
@@ -117,10 +117,13 @@ static int print_sample(CliArgs *args, const RtData *data, uint64_t sample) {
     return CLI_FINE;
 }
 
-static void print_data_json(const RtData *data) {
+static void print_data_json(Arena *arena, const RtData *data) {
+    char *type = arena_copy(arena, data->type.text.at, data->type.text.size + 1u);
+    for (char *c = type; *c; c++)
+        *c = *c < ' ' && *c >= 0 ? ' ' : *c; // line breaks between marks
     printf("{\"version\": %u, \"type\": \"%s\", \"samples\": %llu, \"sample_bytes\": %llu, "
            "\"file_bytes\": %llu, \"encodings\": [",
-           data->version, data->type.text.at, (unsigned long long)data->samples,
+           data->version, type, (unsigned long long)data->samples,
            (unsigned long long)(data->laid_out ? data->type.bytes
                                                : data->data_size / MAX(data->samples, 1u)),
            (unsigned long long)data->bytes.size);
@@ -134,10 +137,10 @@ static void print_data(const char *path, const RtData *data) {
            data->version, (unsigned long long)data->bytes.size, data->type.text.at,
            (unsigned long long)data->samples);
     if (!data->laid_out) {
-        printf("  a checkpoint: its shapes are those of the program\n");
+        printf("  shapes   those of the program\n");
         return;
     }
-    printf("  a sample has %llu bytes:", (unsigned long long)data->type.bytes);
+    printf("  bytes    %llu a sample:", (unsigned long long)data->type.bytes);
     for (uint32_t i = 0; i < data->type.count; i++)
         printf("%s %lld %s", i ? "," : "", (long long)data->type.leaves[i].count,
                dtype_text(data->type.leaves[i].type));
@@ -149,7 +152,7 @@ static int info_psk(CliArgs *args, const RtPath *path) {
     if (!rt_data_open(path, &data))
         return cli_report(args);
     if (cli_flag(args, "json"))
-        print_data_json(&data);
+        print_data_json(args->arena, &data);
     else
         print_data(path->path, &data);
     int64_t sample = cli_number(args, "sample", -1);
@@ -161,10 +164,9 @@ static int info_psk(CliArgs *args, const RtPath *path) {
 static int info_tensors(CliArgs *args, const RtPath *path) {
     uint32_t count = 1;
     RtNamed one = {0}, *tensors = &one;
-    bool read = ends_with(path->path, ".safetensors")
-                    ? rt_safetensors_read(path, &count, &tensors)
-                : ends_with(path->path, ".npy") ? rt_npy_read(path, &one.tensor)
-                                                : rt_idx_read(path, &one.tensor);
+    bool read = ends_with(path->path, ".safetensors") ? rt_safetensors_read(path, &count, &tensors)
+                : ends_with(path->path, ".npy")       ? rt_npy_read(path, &one.tensor)
+                                                      : rt_idx_read(path, &one.tensor);
     if (!read)
         return cli_report(args);
     printf("%s: %u tensor%s\n", path->path, count, count == 1 ? "" : "s");
@@ -177,12 +179,49 @@ static int run_info(CliArgs *args, const char *out) {
     (void)out;
     for (uint32_t i = 1; i < args->count; i++) {
         RtPath path = path_of(args, args->positional[i]);
-        int status = ends_with(path.path, ".psk.d") ? info_psk(args, &path)
-                                                    : info_tensors(args, &path);
+        int status =
+            ends_with(path.path, ".psk.d") ? info_psk(args, &path) : info_tensors(args, &path);
         if (status)
             return status;
     }
     return CLI_FINE;
+}
+
+// ---- diff -----------------------------------------------------------------------------------
+
+static int print_difference(CliArgs *args, const RtData *a, const RtData *b) {
+    RtDifference d;
+    if (!rt_data_diff(a, b, &d))
+        return cli_report(args);
+    if (d.different == 0) {
+        printf("all %llu values are equal\n", (unsigned long long)d.values);
+        return CLI_FINE;
+    }
+    printf("%llu of %llu values differ, by at most %s\n", (unsigned long long)d.different,
+           (unsigned long long)d.values, str_of_double(args->arena, d.largest).at);
+    printf("the first: %s and %s at sample %llu, part %llu, element %llu\n",
+           str_of_double(args->arena, d.a).at, str_of_double(args->arena, d.b).at,
+           (unsigned long long)d.sample, (unsigned long long)d.leaf, (unsigned long long)d.element);
+    return CLI_GATE;
+}
+
+static int run_diff(CliArgs *args, const char *out) {
+    (void)out;
+    if (args->count != 3)
+        return cli_usage(args, "two files are compared");
+    RtPath left = path_of(args, args->positional[1]), right = path_of(args, args->positional[2]);
+    RtData a, b;
+    if (!rt_data_open(&left, &a))
+        return cli_report(args);
+    int status = CLI_DIAGNOSTICS;
+    if (rt_data_open(&right, &b)) {
+        status = print_difference(args, &a, &b);
+        rt_data_close(&b);
+    } else {
+        cli_report(args);
+    }
+    rt_data_close(&a);
+    return status;
 }
 
 // ---- the command ----------------------------------------------------------------------------
@@ -193,8 +232,11 @@ typedef struct Action {
     int (*run)(CliArgs *args, const char *out);
 } Action;
 
-static const Action actions[] = {
-    {"text", true, run_text}, {"npy", true, run_npy}, {"idx", true, run_idx}, {"info", false, run_info}};
+static const Action actions[] = {{"text", true, run_text},
+                                 {"npy", true, run_npy},
+                                 {"idx", true, run_idx},
+                                 {"info", false, run_info},
+                                 {"diff", false, run_diff}};
 
 static int run(CliArgs *args) {
     Str names[COUNT_OF(actions)];
@@ -227,7 +269,7 @@ static const CliOption options[] = {
 
 const CliCommand cli_command_data = {
     .name = "data",
-    .usage = "text|npy|idx|info FILE … [-o F.psk.d] [options]",
+    .usage = "text|npy|idx|info|diff FILE … [-o F.psk.d] [options]",
     .summary = "make data files and look at them",
     .details =
         "text  the characters of a UTF-8 text as tokens, one a sample, in order of code point;\n"
@@ -235,12 +277,14 @@ const CliCommand cli_command_data = {
         "npy   NumPy arrays side by side: their first axis counts the samples\n"
         "idx   images and labels of the MNIST family, gzipped or not, as\n"
         "      (idx[256][pixel: N], idx[classes])\n"
-        "info  what a .psk.d, .npy, .safetensors or idx file holds",
+        "info  what a .psk.d, .npy, .safetensors or idx file holds\n"
+        "diff  two .psk.d files of one type, value by value; the exit status is 3 if they differ",
     .examples = "  presk data text book.txt -o out/text.psk.d --vocab 92\n"
                 "  presk data npy x.npy y.npy -o out/pairs.psk.d --type \"(ℝ[4], idx[3])\"\n"
                 "  presk data idx train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz "
                 "-o out/digits.psk.d\n"
-                "  presk data info out/digits.psk.d --sample 0",
+                "  presk data info out/digits.psk.d --sample 0\n"
+                "  presk data diff out/a.psk.d out/b.psk.d",
     .options = options,
     .min = 1,
     .max = 64,

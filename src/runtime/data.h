@@ -113,6 +113,18 @@ void rt_data_put_bytes(RtDataWriter *writer, const void *at);
 bool rt_data_commit(RtDataWriter *writer); // everything promised must have been put
 void rt_data_abandon(RtDataWriter *writer);
 
+// How two files of one type differ, value by value; a NaN equals a NaN.
+typedef struct RtDifference {
+    uint64_t values, different;
+    double largest;        // of |a − b|
+    uint64_t sample, leaf; // of the first difference, with `element` in the leaf
+    uint64_t element;
+    double a, b; // there
+} RtDifference;
+// Files of one type, encoded alike or not; checkpoints without their program, where each has one
+// encoding throughout (their leaves then count as one). E5006 where they cannot be compared.
+bool rt_data_diff(const RtData *a, const RtData *b, RtDifference *difference);
+
 // ---- single tensors and checkpoints ----------------------------------------------------------
 
 typedef struct RtNamed {
