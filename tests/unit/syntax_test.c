@@ -69,7 +69,7 @@ static void expect_clean(Fixture *f) {
 
 // The shape of a whole program.
 static void program_is(const char *text, const char *expected) {
-    Fixture f;
+    Fixture f = {0};
     StrBuf buf;
     parse(&f, text);
     expect_clean(&f);
@@ -96,7 +96,7 @@ static void type_is(const char *text, const char *expected) {
 
 // The codes of the errors in the order of their places, and the number of declarations left.
 static void errors_are(const char *text, const char *codes, uint32_t declarations) {
-    Fixture f;
+    Fixture f = {0};
     char found[256] = "";
     parse(&f, text);
     for (uint32_t i = 0; i < f.context.diags.all.count; i++) {
@@ -110,7 +110,7 @@ static void errors_are(const char *text, const char *codes, uint32_t declaration
 
 // The primary span of the only error, as text.
 static void error_at(const char *text, const char *code, const char *place, const char *message) {
-    Fixture f;
+    Fixture f = {0};
     parse(&f, text);
     assert_int_equal(f.context.diags.all.count, 1);
     const Diag *d = f.context.diags.all.at[0];
@@ -125,7 +125,7 @@ static void error_at(const char *text, const char *code, const char *place, cons
 // --- tokens ---
 
 static void tokens_are(const char *text, const char *expected) {
-    Fixture f;
+    Fixture f = {0};
     SynTokens tokens = {0};
     context_init(&f.context);
     StrBuf buf = {.arena = f.context.arena};
@@ -320,7 +320,7 @@ static void test_configurations(void **state) {
 
 static void test_spans(void **state) {
     (void)state;
-    Fixture f;
+    Fixture f = {0};
     const char *text = "const c = (a + b) * -f(x)";
     parse(&f, text);
     SynId c = syn_child(f.tree, f.tree->program, 0), product = syn_child(f.tree, c, 1);
@@ -383,7 +383,7 @@ static void test_depth(void **state) {
         {"const a = ", "ein[](", "x"},
     };
     for (uint32_t i = 0; i < COUNT_OF(parts); i++) {
-        Fixture f;
+        Fixture f = {0};
         context_init(&f.context);
         StrBuf buf = {.arena = f.context.arena};
         buf_text(&buf, parts[i][0]);
@@ -410,7 +410,7 @@ static void test_mutations(void **state) {
     size_t size = strlen(text);
     char *copy = strdup(text);
     for (size_t i = 0; i <= size; i++) {
-        Fixture f;
+        Fixture f = {0};
         parse_bytes(&f, text, i);
         context_free(&f.context);
         for (size_t k = 0; i < size && k < sizeof bytes - 1; k++) {
@@ -444,7 +444,7 @@ static void test_memory_runs_out(void **state) {
 
 static void test_printers(void **state) {
     (void)state;
-    Fixture f;
+    Fixture f = {0};
     parse(&f, "const c = -1\n");
     assert_string_equal(syn_print_tree(f.tree, &f.context, f.context.arena).at,
                         "program 0..13\n  const c 0..12\n    absent\n    unary - 10..12\n"
