@@ -93,7 +93,9 @@ ChkUnit *chk_load(Chk *chk, uint32_t source, Str path, bool embedded) {
     uint32_t errors = chk->diags->errors;
     unit->tree = syn_parse(chk->context, chk->arena, source);
     vec_push(chk->arena, &chk->units, unit);
-    chk->result->lines += source_get(&chk->context->sources, source)->lines.count;
+    const Source *text = source_get(&chk->context->sources, source);
+    bool ended = text->text.size && text->text.at[text->text.size - 1] == '\n';
+    chk->result->lines += text->lines.count - ended;
     unit->state = CHK_DONE;
     if (chk->diags->errors != errors) {
         chk->bad_syntax = true;
