@@ -3,21 +3,6 @@
 
 #include <unistd.h>
 
-static bool is_comparison(CorePrim prim) {
-    return prim == CORE_lt || prim == CORE_le || prim == CORE_gt || prim == CORE_ge ||
-           prim == CORE_eq;
-}
-
-DType core_let_arithmetic(const CoreProgram *program, const CoreFn *fn, CoreLetId let,
-                          const CoreArithmetic *arithmetic, CoreFnId id) {
-    bool indices = is_comparison(core_let(fn, let)->prim);
-    for (uint32_t i = 0; i < core_let(fn, let)->count; i++) {
-        CoreTypeId type = core_let(fn, core_operand(fn, let, i))->type;
-        indices = indices && core_type(program, type)->kind == CORE_IDX;
-    }
-    return indices ? F64 : dtype_arithmetic((DType)arithmetic->storage[id][let]);
-}
-
 DType core_eval_storage(const EvalFrame *frame, CoreLetId let) {
     return (DType)frame->eval->arithmetic->storage[frame->id][let];
 }
