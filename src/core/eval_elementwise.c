@@ -54,17 +54,10 @@ static Operand outside(const EvalFrame *frame, CoreLetId let, uint32_t leaf, DTy
     return operand;
 }
 
-// A copy between index types moves the integer, which F64 holds.
-static DType member_arithmetic(const EvalFrame *frame, CoreLetId let) {
-    bool moves =
-        core_let(frame->fn, let)->prim == CORE_copy && type_of(frame, let)->kind == CORE_IDX;
-    return moves ? F64 : core_eval_arithmetic(frame, let);
-}
-
 static Member make_member(const EvalFrame *frame, CoreLetId id, CoreLetId root, uint32_t leaf,
                           const Shape *shape, const int32_t *member_of) {
     const CoreLet *let = core_let(frame->fn, id);
-    Member member = {.count = let->count, .arithmetic = member_arithmetic(frame, id)};
+    Member member = {.count = let->count, .arithmetic = core_eval_arithmetic(frame, id)};
     int64_t exponent = let->attr ? let->attr->number : 0;
     member.program =
         mth_program(frame->arena, core_prim_function(let->prim), exponent, member.arithmetic);
