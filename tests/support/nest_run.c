@@ -1,5 +1,7 @@
 #include "support/nest_run.h"
 
+#include "native/native.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -147,27 +149,60 @@ double to_type(DType arithmetic, double value) {
 
 // ---- running ------------------------------------------------------------------------------------
 
-static void run_part(Arena *arena, const Kernel *kernel, const KrnCode *code, void **buffers,
-                     int64_t begin, int64_t end) {
+// Interpreted, unless there is native code.
+typedef struct Executor {
+    const KrnCode *code;
+    NatFunction native;
+} Executor;
+
+static void run_part(const Executor *executor, const Kernel *kernel, void **buffers, int64_t begin,
+                     int64_t end) {
     size_t size = krn_scratch_size(kernel);
     void *scratch = aligned_alloc(64, (size + 64) / 64 * 64);
     memset(scratch, 0xff, size);
     krn_scratch_place(kernel, scratch, buffers);
-    krn_interpret(code, buffers, begin, end);
+    if (executor->native)
+        executor->native(buffers, begin, end);
+    else
+        krn_interpret(executor->code, buffers, begin, end);
     free(scratch);
-    (void)arena;
 }
 
-static void run_kernel(Arena *arena, const Kernel *kernel, void **buffers, Random *random) {
-    const KrnCode *code = krn_code(kernel, arena);
+static void run_kernel(const Executor *executor, const Kernel *kernel, void **buffers,
+                       Random *random) {
     if (!kernel->split_count) {
-        run_part(arena, kernel, code, buffers, 0, 0);
+        run_part(executor, kernel, buffers, 0, 0);
         return;
     }
     for (int64_t begin = 0, end; begin < kernel->split_count; begin = end) {
         end = begin + 1 + random_below(random, (uint32_t)(kernel->split_count - begin));
-        run_part(arena, kernel, code, buffers, begin, end);
+        run_part(executor, kernel, buffers, begin, end);
     }
+}
+
+// Runs into an output full of NaN and compares.
+static void check_run(Arena *arena, const TestNest *test, const Executor *executor,
+                      const Kernel *kernel, const char *what, Random *random) {
+    const RlzNest *nest = &test->nest;
+    Data out = data_new(arena, test->out.type, test->out.count);
+    memset(out.at, 0xff, (size_t)out.count * dtype_size(out.type));
+    void **buffers = arena_array(arena, void *, kernel->buffers.count);
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < nest->inputs; i++)
+        if (nest->input[i].source == RLZ_MEMORY)
+            buffers[number++] = test->data[i].at;
+    buffers[number] = out.at;
+    run_kernel(executor, kernel, buffers, random);
+    const char *by = executor->native ? "native code" : "the interpreter";
+    for (int64_t i = 0; i < out.count; i++)
+        if (!same_element(&out, &test->out, i))
+            bug("%s\nelement %lld by %s is %a, not %a", what, (long long)i, by,
+                dtype_get(out.type, out.at, i), dtype_get(out.type, test->out.at, i));
+    bool guarded = data_guarded(&out);
+    for (uint32_t i = 0; i < nest->inputs; i++)
+        guarded = guarded && (nest->input[i].source != RLZ_MEMORY || data_guarded(&test->data[i]));
+    if (!guarded)
+        bug("%s\na guard word was overwritten by %s", what, by);
 }
 
 int64_t nest_run(Context *context, const TestNest *test, const RlzLayout *layout, Random *random) {
@@ -179,24 +214,16 @@ int64_t nest_run(Context *context, const TestNest *test, const RlzLayout *layout
                           rlz_layout_text(nest, layout, arena).at, krn_print(kernel, arena).at);
     if (!krn_verify(kernel, arena, &errors))
         bug("%s\n%s", what.at, errors.at);
-    Data out = data_new(arena, test->out.type, test->out.count);
-    memset(out.at, 0xff, (size_t)out.count * dtype_size(out.type));
-    void **buffers = arena_array(arena, void *, kernel->buffers.count);
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < nest->inputs; i++)
-        if (nest->input[i].source == RLZ_MEMORY)
-            buffers[number++] = test->data[i].at;
-    buffers[number] = out.at;
-    run_kernel(arena, kernel, buffers, random);
-    for (int64_t i = 0; i < out.count; i++)
-        if (!same_element(&out, &test->out, i))
-            bug("%s\nelement %lld is %a, not %a", what.at, (long long)i,
-                dtype_get(out.type, out.at, i), dtype_get(out.type, test->out.at, i));
-    bool guarded = data_guarded(&out);
-    for (uint32_t i = 0; i < nest->inputs; i++)
-        guarded = guarded && (nest->input[i].source != RLZ_MEMORY || data_guarded(&test->data[i]));
-    if (!guarded)
-        bug("%s\na guard word was overwritten", what.at);
+    Executor executor = {.code = krn_code(kernel, arena)};
+    check_run(arena, test, &executor, kernel, what.at, random);
+    if (hash_bytes(what.at, what.size, 0) % NATIVE_SHARE == 0) {
+        NatOptions options = {.no_cache = true, .threads = 1};
+        Native *native = nat_new(context, arena, &options);
+        if (!native || !nat_compile(native, 1, &kernel, &executor.native))
+            bug("%s\n%s", what.at, diags_render(&context->diags, arena, DIAG_PLAIN).at);
+        check_run(arena, test, &executor, kernel, what.at, random);
+        nat_free(native);
+    }
     int64_t split = kernel->split_count;
     arena_free(arena);
     return split;

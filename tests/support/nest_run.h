@@ -1,4 +1,4 @@
-// Nests made by hand, and kernels of them run in the interpreter between guard words.
+// Nests made by hand, and kernels of them run between guard words.
 #ifndef PRESK_TESTS_NEST_RUN_H
 #define PRESK_TESTS_NEST_RUN_H
 
@@ -51,7 +51,9 @@ double to_type(DType arithmetic, double value); // rounded once
 
 // Lowers the nest, verifies the kernel, runs it (a split one in random parts) into an output full
 // of NaN, and compares with test->out bit for bit. Prints the kernel and aborts on a difference.
-// Gives the kernel's split_count.
+// One kernel in NATIVE_SHARE, chosen by its text, also runs as native code. Gives the kernel's
+// split_count.
+enum { NATIVE_SHARE = 16 };
 int64_t nest_run(Context *context, const TestNest *test, const RlzLayout *layout, Random *random);
 
 #endif
