@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GUARD = 64, GUARD_BYTE = 0xA5, BUFFERS_MAX = 8 };
+enum { GUARD = 64, GUARD_BYTE = 0xA5, BUFFERS_MAX = 16 };
 
 typedef struct Fixture {
     Context context;

@@ -6,7 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { DEPTH_MAX = 4, INSTS_MAX = 220, OUTS_MAX = 7, SCRATCHES_MAX = 4, INDEX_RANGE = 5 };
+enum { DEPTH_MAX = 4, INSTS_MAX = 220, OUTS_MAX = 6, SCRATCHES_MAX = 4, INDEX_RANGE = 5 };
 
 typedef struct OpenLoop {
     KrnValue value;
