@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GUARD = 64, GUARD_BYTE = 0xA5, BUFFERS_MAX = 16 };
+enum { GUARD = 64, GUARD_BYTE = 0xA5, BUFFERS_MAX = 28 };
 
 typedef struct Fixture {
     Context context;
@@ -69,7 +69,8 @@ static const double awkward[] = {
     1.001953125, 2.5,           -7.0,    1e10,      1e-10,      4503599627370497.5,
 };
 
-// Half awkward values, half of random bits, among them NaNs and subnormals.
+// Half awkward values, a quarter near 1 with all their bits, a quarter of random bits, among them
+// NaNs and subnormals.
 static inline void fill(DType type, int64_t range, void *data, int64_t count, uint64_t *state) {
     for (int64_t i = 0; i < count; i++) {
         uint64_t bits = next_random(state);
@@ -77,6 +78,8 @@ static inline void fill(DType type, int64_t range, void *data, int64_t count, ui
             dtype_set(type, data, i, (double)(bits % (uint64_t)range));
         else if (dtype_is_real(type) && bits & 1)
             dtype_set(type, data, i, awkward[(bits >> 8) % COUNT_OF(awkward)]);
+        else if (dtype_is_real(type) && bits & 2)
+            dtype_set(type, data, i, (double)((int64_t)bits >> 8) * 0x1p-54);
         else
             memcpy((char *)data + (size_t)i * dtype_size(type), (char *)&bits + 1,
                    MIN(dtype_size(type), 7));

@@ -1,17 +1,23 @@
 // See random_kernel.h. The generator keeps the values in scope in a pool and takes operands from
-// its end, so that most of what is computed reaches a store. Addresses are made first and buffers
+// those that nothing has read yet, and blocks end by storing some of these, so that most of what is
+// computed reaches memory. Addresses are made first and buffers
 // sized to fit them.
 #include "support/random_kernel.h"
 
 #include <float.h>
 #include <math.h>
 
-enum { DEPTH_MAX = 4, INSTS_MAX = 220, OUTS_MAX = 6, SCRATCHES_MAX = 4, INDEX_RANGE = 5 };
+enum { DEPTH_MAX = 4, INSTS_MAX = 220, OUTS_MAX = 18, SCRATCHES_MAX = 4, INDEX_RANGE = 5 };
 
 typedef struct OpenLoop {
     KrnValue value;
     int64_t first, step, last; // of iterations that run; one at least
 } OpenLoop;
+
+typedef struct Pooled {
+    KrnValue value;
+    bool read;
+} Pooled;
 
 typedef struct Scratch {
     uint32_t buffer;
@@ -29,7 +35,7 @@ typedef struct Maker {
     uint32_t indices, outs, scratches;
     bool splits, split_done;
     uint32_t shared; // loops opened when the split or tail loop was; 0: outside
-    Vec(KrnValue) pool;
+    Vec(Pooled) pool;
     Vec(KrnValue) index_pool; // loaded indices, below INDEX_RANGE
     Vec(OpenLoop) loops;
     Vec(Scratch) filled;
@@ -67,7 +73,7 @@ static uint32_t choose(Maker *m, uint32_t count) {
 // ---- values ---------------------------------------------------------------------------------
 
 static KrnValue keep(Maker *m, KrnValue value) {
-    vec_push(m->arena, &m->pool, value);
+    vec_push(m->arena, &m->pool, ((Pooled){value, false}));
     return value;
 }
 
@@ -111,14 +117,20 @@ static KrnValue fresh(Maker *m, KrnType type) {
     return has_type(m, loaded, type) ? loaded : krn_convert(&m->b, type.scalar, loaded);
 }
 
-// A value of this type: one in scope, most often a recent one, or a new one.
+// A value of this type: one in scope, most often the last that nothing has read, or a new one.
 static KrnValue want(Maker *m, KrnType type) {
-    uint32_t skip = choose(m, 4);
-    for (uint32_t i = m->pool.count; i-- > 0 && choose(m, 16) != 15;) {
-        if (has_type(m, m->pool.at[i], type) && skip-- == 0)
-            return m->pool.at[i];
+    bool any = choose(m, 4) == 3;
+    uint32_t skip = choose(m, 4) / 2;
+    for (uint32_t i = m->pool.count; i-- > 0;) {
+        Pooled *pooled = &m->pool.at[i];
+        if (has_type(m, pooled->value, type) && (any || !pooled->read) && skip-- == 0) {
+            pooled->read = true;
+            return pooled->value;
+        }
     }
-    return keep(m, fresh(m, type));
+    KrnValue value = keep(m, fresh(m, type));
+    vec_last(&m->pool).read = true;
+    return value;
 }
 
 static uint32_t some_lanes(Maker *m) {
@@ -208,10 +220,9 @@ static uint32_t new_buffer(Maker *m, const char *prefix, uint32_t number, DType 
 }
 
 // To an output of its own. Inside the split loop its iterations lie side by side.
-static void store_out(Maker *m) {
+static void store_out(Maker *m, KrnValue value) {
     if (m->outs == OUTS_MAX || (m->splits && m->shared == 0))
         return;
-    KrnValue value = want(m, some_type(m));
     if (krn_type_of(m->kernel, value).scalar == KRN_I32)
         value = krn_convert(&m->b, KRN_I64, value);
     KrnType type = krn_type_of(m->kernel, value);
@@ -227,8 +238,20 @@ static void store_out(Maker *m) {
     index.offset = choose(m, 2) - reach.low;
     grow_buffer(m, index.buffer, reach.high + index.offset + 1);
     krn_store(&m->b, &index, stride, value, choose(m, 8) == 7);
-    if (choose(m, 2))
+    if (choose(m, 4) == 3)
         keep(m, krn_load(&m->b, &index, type.lanes, stride));
+}
+
+// Stores the last values from the `from`-th on that nothing has read.
+static void store_unread(Maker *m, uint32_t from) {
+    uint32_t most = 1 + choose(m, 3);
+    for (uint32_t i = m->pool.count; i-- > from && most > 0;) {
+        if (m->pool.at[i].read)
+            continue;
+        m->pool.at[i].read = true;
+        store_out(m, m->pool.at[i].value);
+        most--;
+    }
 }
 
 static void fill_scratch(Maker *m) {
@@ -335,11 +358,12 @@ static void loop(Maker *m, KrnShare share) {
     vec_push(m->arena, &m->loops, open);
     if (share != KRN_WHOLE)
         m->shared = m->loops.count;
-    vec_push(m->arena, &m->pool, open.value);
+    keep(m, open.value);
+    vec_last(&m->pool).read = true;
     for (uint32_t i = 0; i < carries; i++)
         keep(m, carried[i]);
     statements(m);
-    store_out(m);
+    store_unread(m, pool);
     for (uint32_t i = 0; i < carries; i++)
         carried[i] = want(m, krn_type_of(m->kernel, carried[i]));
     krn_end(&m->b, carries, carried, carried);
@@ -370,7 +394,7 @@ static void statement(Maker *m) {
         splat(m);
         break;
     case 5:
-        store_out(m);
+        store_out(m, want(m, some_type(m)));
         break;
     case 6:
         fill_scratch(m);
@@ -405,7 +429,7 @@ Kernel *random_kernel(Arena *arena, Names *names, RandomChoices choices) {
         statements(&m);
     if (m.splits && !m.split_done)
         loop(&m, KRN_SPLIT);
-    store_out(&m);
+    store_unread(&m, 0);
     return m.kernel;
 }
 

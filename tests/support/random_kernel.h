@@ -9,7 +9,7 @@
 
 #include "kernel/kernel.h"
 
-enum { RANDOM_BUFFERS_MAX = 16 };
+enum { RANDOM_BUFFERS_MAX = 28 };
 
 typedef struct RandomChoices {
     uint32_t *at;
