@@ -83,7 +83,7 @@ static void refuses_what_breaks_a_rule(void **state) {
     Heap heap = {0};
     Arena *arena = arena_new(&heap, "test");
     char *paths[FILES_MAX];
-    uint32_t count = list(arena, "tests/kernel/bad", paths), wrong = 0;
+    uint32_t count = list(arena, "tests/kernel/bad", paths), wrong = 0, form = 0, rule = 0;
     assert_true(count >= 70);
     for (uint32_t i = 0; i < count; i++) {
         Context context = {0};
@@ -91,6 +91,8 @@ static void refuses_what_breaks_a_rule(void **state) {
         Str text = text_of(context.arena, paths[i]);
         bool accepted = read_text(&context, text) != NULL;
         Str got = describe(&context);
+        form += strstr(got.at, "E6020") != NULL;
+        rule += strstr(got.at, "E6021") != NULL;
         if (accepted || got.size == 0 || strncmp(text.at, got.at, got.size) != 0 ||
             strncmp(text.at + got.size, "//!", 3) == 0) {
             print_error("%s\n%s", paths[i], got.at);
@@ -100,6 +102,7 @@ static void refuses_what_breaks_a_rule(void **state) {
     }
     heap_free(&heap);
     assert_int_equal(wrong, 0);
+    assert_true(form >= 20 && rule >= 50);
 }
 
 static uint64_t next_random(uint64_t *state) { // SplitMix64, Steele et al. 2014
