@@ -172,6 +172,8 @@ static void check_stored(const Checker *c, const Access *load) {
         stored.low = any ? MIN(stored.low, store->range.low) : store->range.low;
         stored.high = any ? MAX(stored.high, store->range.high) : store->range.high;
         any = true;
+        if (before && stored.low <= load->range.low && stored.high >= load->range.high)
+            return; // a store more can only widen the interval
     }
     const char *name = name_c(c->kernel->names, buffer->name);
     if (!before)
