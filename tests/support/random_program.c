@@ -301,7 +301,7 @@ static void body(Gen *g, uint32_t size) {
     }
 }
 
-// The result: what nothing reads, in a tuple; now and then one value, the rest dead.
+// The result: what nothing reads, in a tuple; now and then the last value or any, the rest dead.
 static void result(Gen *g, bool entry) {
     CoreFn *fn = g->fn;
     bool *read = arena_array(g->arena, bool, fn->lets.count);
@@ -313,7 +313,8 @@ static void result(Gen *g, bool entry) {
     for (CoreLetId let = fn->lets.count; let-- > 0 && count < COUNT_OF(unread);)
         if (!read[let])
             unread[count++] = let;
-    fn->result = fn->lets.count - 1;
+    bool any = gen_chance(g, 25);
+    fn->result = any ? gen_below(g, fn->lets.count) : fn->lets.count - 1;
     if (count > 1 && gen_chance(g, entry ? 85 : 30)) {
         CoreTypeId parts[12];
         for (uint32_t i = 0; i < count; i++)
