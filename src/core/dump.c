@@ -98,6 +98,7 @@ static void text_remark(Dump *d, const CoreFn *fn, const CoreRemark *remark) {
     if (remark->kind == CORE_REMARK_OUTSIDE_READER && remark->other != CORE_NO_GROUP) {
         buf_text(&d->buf, ", by ");
         write_let(d, fn, remark->other);
+        buf_format(&d->buf, " (%s)", core_prims[core_let(fn, remark->other)->prim].text);
     }
     buf_char(&d->buf, '\n');
 }
@@ -115,6 +116,8 @@ static void text_group(Dump *d, const CoreFn *fn, CoreLetId root) {
         buf_format(&d->buf, " = %s", core_prims[core_let(fn, let)->prim].text);
         for (uint32_t i = 0; i < core_let(fn, let)->count; i++)
             buf_format(&d->buf, " %%%u", core_operand(fn, let, i));
+        if (core_let(fn, let)->prim == CORE_pow)
+            buf_format(&d->buf, " %lld", (long long)core_let(fn, let)->attr->number);
         buf_char(&d->buf, '\n');
     }
     for (uint32_t i = 0; i < fn->remarks.count; i++)
@@ -129,8 +132,8 @@ static void text_fn(Dump *d, CoreFnId id) {
         own[fusion] = core_launches(d->program, id, fusion, false);
         all[fusion] = core_launches(d->program, id, fusion, true);
     }
-    buf_format(&d->buf, "%s: %llu launches, %llu with fusion", name_c(d->names, fn->name),
-               (unsigned long long)own[0], (unsigned long long)own[1]);
+    buf_format(&d->buf, "%s: %llu launch%s, %llu with fusion", name_c(d->names, fn->name),
+               (unsigned long long)own[0], own[0] == 1 ? "" : "es", (unsigned long long)own[1]);
     if (all[0] != own[0] || all[1] != own[1])
         buf_format(&d->buf, " (%llu and %llu with its calls)", (unsigned long long)all[0],
                    (unsigned long long)all[1]);

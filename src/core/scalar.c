@@ -335,13 +335,14 @@ static const char *infix(const CoreScalarNode *node) {
     }
 }
 
-// An operand of an infix operator: in parentheses where it is one itself, or negative.
-static void operand_write(const CoreProgram *program, CoreScalar scalar, const Name *names,
-                          StrBuf *buf) {
+// An operand of an infix operator: in parentheses where it is one itself, or is negative and does
+// not begin a sum or product.
+static void operand_write(const CoreProgram *program, CoreScalar scalar, bool begins,
+                          const Name *names, StrBuf *buf) {
     const CoreScalarNode *node = core_scalar(program, scalar);
-    bool wrap =
-        infix(node) || (node->kind == CORE_SCALAR_RATIONAL &&
-                        rational_compare(node->rational, rational_of_int(program->arena, 0)) < 0);
+    const Rational *zero = rational_of_int(program->arena, 0);
+    bool wrap = infix(node) || (!begins && node->kind == CORE_SCALAR_RATIONAL &&
+                                rational_compare(node->rational, zero) < 0);
     buf_text(buf, wrap ? "(" : "");
     core_scalar_write(program, scalar, names, buf);
     buf_text(buf, wrap ? ")" : "");
@@ -360,10 +361,10 @@ static void apply_write(const CoreProgram *program, const CoreScalarNode *node, 
         buf_char(buf, ')');
         return;
     }
-    operand_write(program, node->a, names, buf);
+    operand_write(program, node->a, symbol[1] != '^', names, buf);
     buf_text(buf, symbol);
     if (node->b)
-        operand_write(program, node->b, names, buf);
+        operand_write(program, node->b, false, names, buf);
     else if (node->power < 0)
         buf_format(buf, "(%lld)", (long long)node->power);
     else

@@ -28,7 +28,7 @@ static const char *const expected =
     "  group %7 y : ℝ[..., N]   2 members, 2 nodes\n"
     "    %6 = div %2 %5\n"
     "    %7 y = neg %6\n"
-    "    without %2 centred: it is also read outside the group, by %3\n"
+    "    without %2 centred: it is also read outside the group, by %3 (pow)\n"
     "    without %5: its type is not the group's\n"
     "\n"
     "step: 6 launches, 3 with fusion\n"

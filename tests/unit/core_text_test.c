@@ -14,7 +14,7 @@ static const char *const whole =
     "dim T\n"
     "\n"
     "module Linear{I, O} {\n"
-    "  w : ℝ[I, O] init uniform(-1/3, 1 / sqrt(I))\n"
+    "  w : ℝ[I, O] init uniform(-1 / sqrt(I), 1 / sqrt(I))\n"
     "  b : ℝ[O] init zeros\n"
     "}\n"
     "\n"
