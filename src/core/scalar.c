@@ -246,7 +246,8 @@ static bool evaluate_power(const Evaluation *e, const Value *a, const Value *b, 
     if (a->exact && b->exact)
         return (value->exact = power_exact(e->arena, a->exact, b->exact)) != NULL;
     double exponent = as_number(b);
-    if (!(exponent >= 0 && exponent <= SCALAR_POWER_MAX) || exponent != (double)(int64_t)exponent)
+    if (!(exponent >= 0 && exponent <= (double)SCALAR_POWER_MAX) ||
+        exponent != (double)(int64_t)exponent)
         return false;
     value->number = power_number(as_number(a), (int64_t)exponent);
     return true;
