@@ -69,6 +69,9 @@ static void function(Emit *e, const EmitRequest *request) {
     snprintf(width, sizeof width, "%u", unit->bits);
     attribute(e, "prefer-vector-width", width);
     attribute(e, "min-legal-vector-width", unit->bits > 256 ? "512" : "0");
+    static const char *const names[] = {"buffers", "begin", "end"};
+    for (unsigned i = 0; i < 3; i++)
+        LLVMSetValueName2(LLVMGetParam(e->function, i), names[i], strlen(names[i]));
     e->begin = LLVMGetParam(e->function, 1);
     e->end = LLVMGetParam(e->function, 2);
     LLVMPositionBuilderAtEnd(e->builder, emit_block(e, "entry"));
