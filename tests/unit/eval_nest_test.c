@@ -356,31 +356,31 @@ static void order_of_operations(void **state) {
     expect_elements(&out, shape_of(1), reals(1));
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(products_by_fma, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(products_of_two_roundings, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(products_with_a_declared_accumulation, run_setup,
-                                        run_teardown),
-        cmocka_unit_test_setup_teardown(products_as_ein, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(order_of_summed_axes, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(window_of_25, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(outer_product, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(empty_products, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(sums, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(order_of_a_sum, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(axes_of_reductions, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(extremes, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(softmax_of_refused_rows, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(softmax_over_another_axis, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(empty_rows, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(log_softmax_of_large_scores, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(cross_entropy_of_rows, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(negative_scale_before_softmax, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(layer_norm_of_a_large_mean, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(sums_of_products_are_not_contracted, run_setup,
-                                        run_teardown),
-        cmocka_unit_test_setup_teardown(order_of_operations, run_setup, run_teardown),
+        TEST(products_by_fma),
+        TEST(products_of_two_roundings),
+        TEST(products_with_a_declared_accumulation),
+        TEST(products_as_ein),
+        TEST(order_of_summed_axes),
+        TEST(window_of_25),
+        TEST(outer_product),
+        TEST(empty_products),
+        TEST(sums),
+        TEST(order_of_a_sum),
+        TEST(axes_of_reductions),
+        TEST(extremes),
+        TEST(softmax_of_refused_rows),
+        TEST(softmax_over_another_axis),
+        TEST(empty_rows),
+        TEST(log_softmax_of_large_scores),
+        TEST(cross_entropy_of_rows),
+        TEST(negative_scale_before_softmax),
+        TEST(layer_norm_of_a_large_mean),
+        TEST(sums_of_products_are_not_contracted),
+        TEST(order_of_operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
