@@ -1,5 +1,5 @@
 // Random programs: dimensions, modules, signatures, calls and results.
-#include "support/random_gen.h"
+#include "support/random_program_gen.h"
 
 #include "base/file.h"
 
@@ -434,7 +434,7 @@ RandomProgram random_program_read(Context *context, Str text) {
     return (RandomProgram){core, core->fns.count - 1, dims, 0};
 }
 
-uint32_t random_kept_seeds(Arena *arena, uint64_t **seeds) {
+uint32_t random_program_seeds(Arena *arena, uint64_t **seeds) {
     Vec(uint64_t) all = {0};
     Str text, error;
     if (!file_read(arena, "tests/random.seeds", &text, &error))

@@ -29,15 +29,15 @@ Str random_program_text(const RandomProgram *program, Arena *arena);
 RandomProgram random_program_read(Context *context, Str text);
 
 // Does the program show the fault? May run passes on it: it gets a copy.
-typedef bool (*RandomFails)(void *data, const RandomProgram *program);
+typedef bool (*RandomProgramFails)(void *data, const RandomProgram *program);
 // Makes a failing program smaller as long as it fails: a function gives an earlier let, a let reads
 // an earlier one of its type in place of another, a call or tuple goes, dimensions shrink, unused
 // functions go. At most `tries` runs of `fails`. Returns the text of the smallest.
-Str random_shrink(Context *context, const RandomProgram *program, uint32_t tries, RandomFails fails,
-                  void *data);
+Str random_program_shrink(Context *context, const RandomProgram *program, uint32_t tries,
+                          RandomProgramFails fails, void *data);
 
 // The seeds kept in tests/random.seeds (one a line, `#` begins a comment), each of which once
 // showed a fault; run them before new ones.
-uint32_t random_kept_seeds(Arena *arena, uint64_t **seeds);
+uint32_t random_program_seeds(Arena *arena, uint64_t **seeds);
 
 #endif

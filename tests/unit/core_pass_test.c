@@ -162,7 +162,8 @@ static void folding(void **state) {
            "  %3 : ℝ = add %1 %1\n  %4 : ℝ = pow %3 2\n  %5 : ℝ = div %1 %2\n"
            "  %6 : idx[2] = lt %2 %1\n  %7 : ℝ = select %6 %1 %2\n  %8 : ℝ[1] = copy %4\n"
            "  %9 : ℝ[2] = mul %0 %4\n  %10 : ℝ = neg %4\n  %11 : ℝ = scalar @lr\n"
-           "  %12 : ℝ = mul %11 %10\n  return %9\n}\n");
+           "  %12 : ℝ = mul %11 %10\n  %13 : ℝ = div %1 %11\n"
+           "  %14 : ℝ = sqrt %11\n  return %9\n}\n");
     core_fold(p);
     assert_string_equal(
         core_print(p, c->arena).at,
@@ -170,7 +171,8 @@ static void folding(void **state) {
         "  %3 : ℝ = scalar 2/3\n  %4 : ℝ = scalar 4/9\n  %5 : ℝ = div %1 %2\n"
         "  %6 : idx[2] = lt %2 %1\n  %7 : ℝ = select %6 %1 %2\n  %8 : ℝ[1] = copy %4\n"
         "  %9 : ℝ[2] = mul %0 %4\n  %10 : ℝ = scalar -4/9\n  %11 : ℝ = scalar @lr\n"
-        "  %12 : ℝ = scalar @lr * (-4/9)\n  return %9\n}\n");
+        "  %12 : ℝ = scalar @lr * (-4/9)\n  %13 : ℝ = div %1 %11\n"
+        "  %14 : ℝ = sqrt %11\n  return %9\n}\n");
     Str errors;
     assert_true(core_verify(p, c->arena, &errors));
 }

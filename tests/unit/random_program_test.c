@@ -99,7 +99,7 @@ static void every_pass(void **state) {
     Context c = {0};
     context_init(&c);
     uint64_t *kept;
-    for (uint32_t i = 0, count = random_kept_seeds(c.arena, &kept); i < count; i++)
+    for (uint32_t i = 0, count = random_program_seeds(c.arena, &kept); i < count; i++)
         passes(kept[i], &seen);
     context_free(&c);
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
@@ -164,7 +164,7 @@ static void shrinking(void **state) {
         if (has_softmax(&calls, &r)) {
             shrunk++;
             calls = 0;
-            Str text = random_shrink(&c, &r, 2000, has_softmax, &calls);
+            Str text = random_program_shrink(&c, &r, 2000, has_softmax, &calls);
             assert_true(calls <= 2000);
             RandomProgram small = random_program_read(&c, text);
             assert_true(has_softmax(&calls, &small));

@@ -6,7 +6,7 @@ typedef struct Shrink {
     Context work;     // holds the program being changed
     Str best;
     uint32_t tries;
-    RandomFails fails;
+    RandomProgramFails fails;
     void *data;
 } Shrink;
 
@@ -211,8 +211,8 @@ static bool fewer_parameters(Shrink *s) {
     return false;
 }
 
-Str random_shrink(Context *context, const RandomProgram *program, uint32_t tries, RandomFails fails,
-                  void *data) {
+Str random_program_shrink(Context *context, const RandomProgram *program, uint32_t tries,
+                          RandomProgramFails fails, void *data) {
     Shrink s = {.context = context, .tries = tries, .fails = fails, .data = data};
     s.best = random_program_text(program, context->arena);
     context_init(&s.work);

@@ -1,5 +1,5 @@
 // Random lets: for each primitive, operands that fit it, found among the lets there are or made.
-#include "support/random_gen.h"
+#include "support/random_program_gen.h"
 
 const CoreType *gen_type(const Gen *g, CoreLetId let) {
     return core_type(g->p, core_let(g->fn, let)->type);

@@ -1,6 +1,6 @@
 // What the files of the random program generator share.
-#ifndef PRESK_TESTS_RANDOM_GEN_H
-#define PRESK_TESTS_RANDOM_GEN_H
+#ifndef PRESK_TESTS_RANDOM_PROGRAM_GEN_H
+#define PRESK_TESTS_RANDOM_PROGRAM_GEN_H
 
 #include "support/random_program.h"
 
