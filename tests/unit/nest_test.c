@@ -280,6 +280,31 @@ static void degenerate_extents(void **state) {
     context_free(&m.context);
 }
 
+// Above four million weighted operations the outermost loop that has anything to divide is split.
+static void default_splits(void **state) {
+    (void)state;
+    static const struct {
+        int64_t outer, i, j, k;
+        uint32_t workers;
+        int32_t depth;
+    } cases[] = {{2, 100, 100, 100, 3, -1}, // 4e6 is not above it
+                 {2, 101, 100, 100, 3, 0},  {1, 300, 100, 100, 3, 1}, {1, 1, 5000, 500, 3, 2},
+                 {2, 101, 100, 100, 1, -1}, {1, 1, 1, 3000000, 3, -1}};
+    for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
+        RlzNest nest = {.kind = RLZ_CONTRACTION,
+                        .prim = CORE_ein,
+                        .axes = 4,
+                        .extent = {cases[i].outer, cases[i].i, cases[i].j, cases[i].k},
+                        .role = {RLZ_OUTER, RLZ_I, RLZ_J, RLZ_K},
+                        .inputs = 2,
+                        .input = (const RlzOperand[2]){{0}, {0}}};
+        RlzLayout layout = rlz_layout_default(&nest, 512, cases[i].workers, false);
+        assert_int_equal(layout.split_depth, cases[i].depth);
+        if (cases[i].depth >= 0)
+            assert_int_equal(layout.split_workers, 3);
+    }
+}
+
 static void legal_lanes(void **state) {
     (void)state;
     static const struct {
@@ -301,10 +326,10 @@ static void legal_lanes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dots),        cmocka_unit_test(eins),
-        cmocka_unit_test(reductions),  cmocka_unit_test(rows_and_moves),
-        cmocka_unit_test(groups),      cmocka_unit_test(degenerate_extents),
-        cmocka_unit_test(legal_lanes),
+        cmocka_unit_test(dots),           cmocka_unit_test(eins),
+        cmocka_unit_test(reductions),     cmocka_unit_test(rows_and_moves),
+        cmocka_unit_test(groups),         cmocka_unit_test(degenerate_extents),
+        cmocka_unit_test(default_splits), cmocka_unit_test(legal_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
