@@ -80,11 +80,10 @@ static KrnValue add_product(Low *low, KrnValue left, KrnValue right, KrnValue su
     return krn_op2(&low->b, KRN_ADD, sum, krn_op2(&low->b, KRN_MUL, left, right));
 }
 
-// Operands 0 and 1 in the type of the running sum: first converted as the nest converts them.
+// An operand in the type of the running sum.
 static KrnValue operand_value(Low *low, uint32_t buffer, const int64_t *stride,
                               const LowPiece *piece) {
-    KrnValue value = low_float(low, low_load(low, buffer, stride, piece), low->nest->arithmetic);
-    return low_float(low, value, low->nest->accumulate);
+    return low_float(low, low_load(low, buffer, stride, piece), low->nest->accumulate);
 }
 
 // One term of each result of the tile.

@@ -43,8 +43,8 @@ static void expect(TestNest *test) {
         double sum = 0;
         for (bool term = nest_next(nest, outer, nest->axes - outer, index, true); term;
              term = nest_next(nest, outer, nest->axes - outer, index, false)) {
-            double a = to_type(nest->arithmetic, nest_get(test, 0, index));
-            double b = to_type(nest->arithmetic, nest_get(test, 1, index));
+            double a = to_type(type, nest_get(test, 0, index));
+            double b = to_type(type, nest_get(test, 1, index));
             if (nest->multiply_add)
                 sum = to_type(type, sum + to_type(type, a * b));
             else
