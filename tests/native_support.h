@@ -28,6 +28,7 @@ typedef struct Fixture {
 } Fixture;
 
 static inline void fixture_open(Fixture *f) {
+    memset(f, 0, sizeof *f);
     context_init(&f->context);
     f->arena = arena_new(&f->context.heap, "test");
     strcpy(f->folder, "/tmp/presk-native-XXXXXX");

@@ -49,6 +49,7 @@ static KrnValue pack(KrnBuilder *b, KrnValue value) {
 static void bench_open(Bench *bench, KrnOp op, bool wide, int64_t shift, uint32_t lanes,
                        uint32_t count) {
     *bench = (Bench){0};
+    memset(bench, 0, sizeof *bench);
     context_init(&bench->context);
     Arena *arena = bench->context.arena;
     Kernel *kernel = krn_new(arena, bench->context.names, krn_op_text[op]);

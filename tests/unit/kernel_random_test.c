@@ -50,7 +50,7 @@ static void kernels_are_legal_and_cover(void **state) {
     Seen seen;
     memset(&seen, 0, sizeof seen);
     for (uint64_t seed = 0; seed < KERNELS; seed++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         Arena *arena = context.arena;
         RandomChoices choices = random_choices(arena, seed, CHOICES);
@@ -115,7 +115,7 @@ static void parts_make_the_whole(void **state) {
     (void)state;
     uint32_t split = 0;
     for (uint64_t seed = 0; seed < KERNELS; seed++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         Arena *arena = context.arena;
         Kernel *kernel = random_kernel(arena, context.names, random_choices(arena, seed, CHOICES));
@@ -156,7 +156,7 @@ static void shrinking_finds_small_kernels(void **state) {
     (void)state;
     uint32_t found = 0;
     for (uint64_t seed = 0; found < 3; seed++) {
-        Context context;
+        Context context = {0};
         context_init(&context);
         Arena *arena = context.arena;
         RandomChoices choices = random_choices(arena, seed, CHOICES);

@@ -93,17 +93,17 @@ static void on_target(uint32_t target, uint64_t first, uint32_t count) {
 
 static void random_kernels_in_512_bits(void **state) {
     (void)state;
-    on_target(512, 0, 250);
+    on_target(512, 0, 200);
 }
 
 static void random_kernels_in_256_bits(void **state) {
     (void)state;
-    on_target(256, 10000, 250);
+    on_target(256, 10000, 200);
 }
 
 static void random_kernels_in_128_bits(void **state) {
     (void)state;
-    on_target(128, 20000, 250);
+    on_target(128, 20000, 200);
 }
 
 int main(void) {
