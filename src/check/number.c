@@ -172,58 +172,62 @@ bool chk_int_expr(ChkBody *body, SynId node, int64_t *value) {
     return false;
 }
 
-// NONE: not a polynomial; *why then says so.
-static Extent polynomial(Chk *chk, CoreScalar scalar, const char **why) {
-    const CoreScalarNode *node = core_scalar(chk->core, scalar);
-    int64_t integer;
-    switch (node->kind) {
-    case CORE_SCALAR_RATIONAL:
-        if (rational_is_int(node->rational, &integer))
-            return extent_int(chk->extents, integer);
-        *why = "not an integer";
-        return EXTENT_NONE;
-    case CORE_SCALAR_EXTENT:
-        return node->extent;
-    case CORE_SCALAR_HYPER:
-    case CORE_SCALAR_POWER:
-        *why = "not known before the run";
-        return EXTENT_NONE;
-    case CORE_SCALAR_APPLY:
-        break;
-    }
-    MthFunction function = node->function;
-    int64_t power = node->power;
-    CoreScalar second = node->b;
-    bool binary =
-        function == MTH_add || function == MTH_sub || function == MTH_mul || function == MTH_div;
-    if (!binary && function != MTH_neg && function != MTH_pow) {
+static Extent polynomial(Chk *chk, CoreScalar scalar, const char **why);
+
+static Extent power_of(Chk *chk, Extent base, int64_t power) {
+    Extent product = extent_int(chk->extents, 1);
+    for (int64_t i = 0; i < power && product != EXTENT_NONE; i++)
+        product = extent_mul(chk->extents, product, base);
+    return product;
+}
+
+// Arithmetic of polynomials; NONE with *why.
+static Extent polynomial_apply(Chk *chk, const CoreScalarNode *node, const char **why) {
+    bool binary = node->function == MTH_add || node->function == MTH_sub ||
+                  node->function == MTH_mul || node->function == MTH_div;
+    if (!binary && node->function != MTH_neg && node->function != MTH_pow) {
         *why = "not a polynomial of dimensions";
         return EXTENT_NONE;
     }
     Extent a = polynomial(chk, node->a, why);
-    Extent b = binary ? polynomial(chk, second, why) : EXTENT_NONE;
-    if (a == EXTENT_NONE || (binary && b == EXTENT_NONE))
+    Extent b = binary ? polynomial(chk, node->b, why) : extent_int(chk->extents, 0);
+    if (a == EXTENT_NONE || b == EXTENT_NONE)
         return EXTENT_NONE;
-    *why = "too large: its coefficients exceed 63 bits";
-    switch ((int)function) {
-    case MTH_add:
+    *why = node->function == MTH_div ? "not an exact division"
+                                     : "too large: its coefficients exceed 63 bits";
+    if (node->function == MTH_add)
         return extent_add(chk->extents, a, b);
-    case MTH_sub:
+    if (node->function == MTH_sub)
         return extent_sub(chk->extents, a, b);
-    case MTH_mul:
+    if (node->function == MTH_mul)
         return extent_mul(chk->extents, a, b);
-    case MTH_neg:
-        return extent_sub(chk->extents, extent_int(chk->extents, 0), a);
-    case MTH_div:
-        *why = "not an exact division";
+    if (node->function == MTH_div)
         return extent_div(chk->extents, a, b);
-    default: {
-        Extent product = extent_int(chk->extents, 1);
-        for (int64_t i = 0; i < power && product != EXTENT_NONE; i++)
-            product = extent_mul(chk->extents, product, a);
-        return product;
+    if (node->function == MTH_neg)
+        return extent_sub(chk->extents, b, a);
+    return power_of(chk, a, node->power);
+}
+
+// NONE: not a polynomial; *why then says so.
+static Extent polynomial(Chk *chk, CoreScalar scalar, const char **why) {
+    CoreScalarNode node = *core_scalar(chk->core, scalar);
+    int64_t integer;
+    switch (node.kind) {
+    case CORE_SCALAR_RATIONAL:
+        if (rational_is_int(node.rational, &integer))
+            return extent_int(chk->extents, integer);
+        *why = "not an integer";
+        return EXTENT_NONE;
+    case CORE_SCALAR_EXTENT:
+        return node.extent;
+    case CORE_SCALAR_APPLY:
+        return polynomial_apply(chk, &node, why);
+    case CORE_SCALAR_HYPER:
+    case CORE_SCALAR_POWER:
+        break;
     }
-    }
+    *why = "not known before the run";
+    return EXTENT_NONE;
 }
 
 Extent chk_extent_of(ChkBody *body, CoreScalar scalar, Span span) {

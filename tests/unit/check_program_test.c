@@ -185,7 +185,7 @@ static void imports(void **state) {
                         "  return %3\n"
                         "}\n");
     assert_int_equal(core_fn_find(program->core, STR("unused")), 0);
-    assert_int_equal(program->lines, 3 + 6 + 1);
+    assert_int_equal(program->lines, 3 + 7 + 1);
     // A cycle through two files.
     write_file(folder, "base.psk", "import \"lib/a.psk\" as a\nconst N = 3\n");
     assert_null(chk_program(&context, context.arena, root, 0, NULL));
