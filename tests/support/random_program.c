@@ -265,6 +265,11 @@ static void entry_params(Gen *g) {
     Extent b = extent_dim(g->p->extents, g->global[gen_below(g, 4)]);
     for (uint32_t i = 2 + gen_below(g, 3); i > 0; i--)
         add_param(g, entry_tensor(g, false));
+    CoreAxis product[3] = {{0, extent_dim(g->p->extents, g->global[gen_below(g, 5)])},
+                           {0, a},
+                           {0, b}}; // two that a dot takes
+    add_param(g, core_type_real(g->p, 2, product));
+    add_param(g, core_type_real(g->p, 2, product + 1));
     for (uint32_t i = 1 + gen_below(g, 2); i > 0; i--)
         add_param(g, entry_tensor(g, true));
     if (gen_chance(g, 50))
@@ -295,6 +300,8 @@ static void body(Gen *g, uint32_t size) {
         if (gen_chance(g, 6))
             chain(g);
         else if (gen_chance(g, 10))
+            gen_make(g, gen_chance(g, 50) ? CORE_dot : CORE_ein);
+        else if (gen_chance(g, 10))
             gen_make_call(g);
         else
             gen_make(g, (CorePrim)gen_below(g, CORE_PRIM_COUNT));
@@ -308,15 +315,16 @@ static void result(Gen *g, bool entry) {
     for (CoreLetId let = 0; let < fn->lets.count; let++)
         for (uint32_t i = 0; i < core_let(fn, let)->count; i++)
             read[core_operand(fn, let, i)] = true;
-    CoreLetId unread[12];
+    enum { PARTS = 24 };
+    CoreLetId unread[PARTS];
     uint32_t count = 0;
-    for (CoreLetId let = fn->lets.count; let-- > 0 && count < COUNT_OF(unread);)
+    for (CoreLetId let = fn->lets.count; let-- > 0 && count < PARTS;)
         if (!read[let])
             unread[count++] = let;
-    bool any = gen_chance(g, 25);
+    bool any = gen_chance(g, 20);
     fn->result = any ? gen_below(g, fn->lets.count) : fn->lets.count - 1;
-    if (count > 1 && gen_chance(g, entry ? 85 : 30)) {
-        CoreTypeId parts[12];
+    if (count > 1 && gen_chance(g, entry ? 95 : 30)) {
+        CoreTypeId parts[PARTS];
         for (uint32_t i = 0; i < count; i++)
             parts[i] = core_let(fn, unread[i])->type;
         fn->result = core_let_add(g->p, fn, CORE_tuple, core_type_tuple(g->p, count, parts), count,
@@ -382,7 +390,7 @@ static void modules(Gen *g) {
 }
 
 RandomProgram random_program(Context *context, uint64_t seed, uint32_t size) {
-    static const int64_t extents[] = {1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17};
+    static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 19};
     static const char *const names[] = {"A", "B", "C", "D", "E"};
     Gen g = {.context = context,
              .arena = context->arena,

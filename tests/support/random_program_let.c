@@ -390,10 +390,20 @@ static uint32_t label_second(Gen *g, const CoreType *x, const CoreType *y, uint8
     return count;
 }
 
+static bool share_extent(const CoreType *x, const CoreType *y) {
+    for (uint32_t i = 0; i < x->rank; i++)
+        for (uint32_t j = 0; j < y->rank; j++)
+            if (x->axes[i].extent == y->axes[j].extent)
+                return true;
+    return false;
+}
+
 static CoreLetId make_ein(Gen *g) {
     CoreLetId operands[2] = {gen_find(g, gen_is_tensor), gen_find(g, gen_is_tensor)};
     if (operands[0] == RANDOM_NONE)
         return RANDOM_NONE;
+    for (int i = 0; i < 6 && !share_extent(gen_type(g, operands[0]), gen_type(g, operands[1])); i++)
+        operands[1] = gen_find(g, gen_is_tensor);
     if (gen_chance(g, 20))
         operands[1] = operands[0];
     const CoreType *x = gen_type(g, operands[0]), *y = gen_type(g, operands[1]);
@@ -407,7 +417,7 @@ static CoreLetId make_ein(Gen *g) {
         if (second[j] >= x->rank)
             work *= gen_value(g, y->axes[j].extent);
     for (uint32_t label = 0; label < count; label++) {
-        if (label < x->rank && shared[label] && gen_chance(g, 50))
+        if (label < x->rank && shared[label] && gen_chance(g, 65))
             continue;
         uint32_t at = gen_below(g, ++rank);
         out[rank - 1] = out[at];

@@ -18,8 +18,9 @@ static uint64_t next(Draw *s) {
     return z ^ z >> 31;
 }
 
-static double real(Draw *s) {
-    uint64_t kind = next(s) % 200;
+// `wild`: among them large ones, infinities and NaN.
+static double real(Draw *s, bool wild) {
+    uint64_t kind = next(s) % (wild ? 200 : 185);
     double unit = (double)(next(s) >> 11) * 0x1p-53; // below 1
     if (kind < 150)
         return 4 * unit - 2;
@@ -44,10 +45,11 @@ static CoreValue tensor(Draw *s, CoreTypeId id, DType storage) {
         bug("an argument of a random program has no shape");
     bool index = core_type(core, id)->kind == CORE_IDX;
     DType type = index ? dtype_of_bound((uint64_t)range) : storage;
+    bool wild = next(s) % 4 == 0;
     CoreValue value = {.type = id, .tensor = tensor_new(s->arena, type, shape.rank, shape.extent)};
     for (int64_t i = 0, count = shape_count(&shape); i < count; i++)
         dtype_set(type, value.tensor.data, i,
-                  index ? (double)(next(s) % (uint64_t)range) : real(s));
+                  index ? (double)(next(s) % (uint64_t)range) : real(s, wild));
     return value;
 }
 

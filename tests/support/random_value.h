@@ -5,8 +5,9 @@
 #include "core/eval.h"
 #include "support/random_program.h"
 
-// One value a parameter: reals mostly within ±2, some whole, zero of either sign, large, small,
-// now and then infinite or NaN; indices within their bounds. The same for the same seed.
+// One value a parameter: reals mostly within ±2, some whole, zero of either sign; in one tensor
+// of four also large, small, infinite and NaN; indices within their bounds. The same for the same
+// seed.
 CoreValue *random_arguments(const RandomProgram *program, uint64_t seed, DType inputs, DType params,
                             Arena *arena);
 
