@@ -1,21 +1,32 @@
-// Random programs by the kernel interpreter, bit for bit against the reference evaluator. A program
-// that differs is shrunk and printed.
+// Random programs by the kernel interpreter and by native code, bit for bit against the reference
+// evaluator. A program that differs is shrunk and printed.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "support/executors.h"
 
-enum { SEEDS = 80, SIZE = 16 };
+enum { SEEDS = 80, NATIVE_SEEDS = 12, SIZE = 16 };
+
+static char cache[] = "/tmp/presk-random-XXXXXX"; // of native code
 
 static Str difference(Context *c, const RandomProgram *r, const ExecutorsOptions *options) {
     core_fold(r->core);
     core_partition(r->core);
     core_dce(r->core);
-    return executors_difference(c, r, options);
+    ExecutorsOptions given = *options;
+    NatOptions native = {.cache_folder = cache, .target = options->target};
+    if (options->backend == RT_NATIVE && !(given.native = nat_new(c, c->arena, &native)))
+        return diags_render(&c->diags, c->arena, DIAG_PLAIN);
+    Str text = executors_difference(c, r, &given);
+    if (given.native)
+        nat_free(given.native);
+    return text;
 }
 
 static bool differs(void *data, const RandomProgram *r) {
@@ -73,12 +84,22 @@ static void bf16(void **state) {
     all((ExecutorsOptions){RT_KERNEL, "bf16", 512, true, 1, NULL, NULL});
 }
 
+static void native(void **state) {
+    (void)state;
+    static const char *const realizations[] = {"f32", "f64", "bf16"};
+    assert_non_null(mkdtemp(cache));
+    for (uint64_t seed = 1; seed <= NATIVE_SEEDS; seed++)
+        one(seed, (ExecutorsOptions){RT_NATIVE, realizations[seed % 3], nat_machine_target(), true,
+                                     1 + (uint32_t)seed % 3, NULL, NULL});
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", cache);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(f64),
-        cmocka_unit_test(f32),
-        cmocka_unit_test(f32_unfused),
-        cmocka_unit_test(bf16),
+        cmocka_unit_test(f64),  cmocka_unit_test(f32),    cmocka_unit_test(f32_unfused),
+        cmocka_unit_test(bf16), cmocka_unit_test(native),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
