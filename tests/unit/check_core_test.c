@@ -455,6 +455,67 @@ static void calls(void **state) {
     check_end(&checked);
 }
 
+static const char *const dimensions_text =
+    "import \"std/nn.psk\" as nn\n"
+    "dim B\n"
+    "fn f{I, O}(p : params nn.Linear{I, O}, x : ℝ[..., I]) -> ℝ[..., O] = nn.Linear.apply(p, x)\n"
+    "fn g(p : params nn.Linear{2, 3}, x : ℝ[batch: B, 2]) -> ℝ[B, 3] = f(p, x) + nn.Linear{2, "
+    "3}.apply(p, x)\n"
+    "module M{K} {\n"
+    "  param w : ℝ[K]\n"
+    "  fn scale{N}(x : ℝ[N, K]) -> ℝ[N, K] = x * w\n"
+    "  fn apply(x : ℝ[K]) -> ℝ[K] = view(scale(view(x, [1, K])), [K])\n"
+    "}\n"
+    "fn softmax(x : ℝ[3]) -> ℝ[3] = exp(x) / sum(exp(x))\n"
+    "fn own(x : ℝ[3]) -> ℝ[3] = softmax(x)\n"
+    "fn h(p : params M{4}, x : ℝ[4]) -> ℝ[4] = M.apply(p, view(M{4}.scale(p, view(x, [1, 4])), "
+    "[4]))\n";
+
+static void dimensions(void **state) {
+    (void)state;
+    Checked checked;
+    check_good(&checked, dimensions_text);
+    expect_function(&checked, "f",
+                    "fn f{I, O, ...}(%0 p : params Linear{I, O}, %1 x : ℝ[..., I]) -> ℝ[..., O] {\n"
+                    "  %2 : ℝ[..., O] = call Linear.apply{I, O, ...: [...]} %0 %1\n"
+                    "  return %2\n"
+                    "}\n");
+    expect_function(&checked, "g",
+                    "fn g(%0 p : params Linear{2, 3}, %1 x : ℝ[batch: B, 2]) -> ℝ[B, 3] {\n"
+                    "  %2 : ℝ[batch: B, 3] = call f{2, 3, ...: [batch: B]} %0 %1\n"
+                    "  %3 : ℝ[batch: B, 3] = call Linear.apply{2, 3, ...: [batch: B]} %0 %1\n"
+                    "  %4 : ℝ[batch: B, 3] = add %2 %3\n"
+                    "  return %4\n"
+                    "}\n");
+    expect_function(&checked, "M.scale",
+                    "fn M.scale{K, N}(%0 : params M{K}, %1 x : ℝ[N, K]) -> ℝ[N, K] {\n"
+                    "  %2 : ℝ[K] = field %0 w\n"
+                    "  %3 : ℝ[N, K] = mul %1 %2\n"
+                    "  return %3\n"
+                    "}\n");
+    expect_function(&checked, "M.apply",
+                    "fn M.apply{K}(%0 : params M{K}, %1 x : ℝ[K]) -> ℝ[K] {\n"
+                    "  %2 : ℝ[1, K] = view %1\n"
+                    "  %3 : ℝ[1, K] = call M.scale{K, 1} %0 %2\n"
+                    "  %4 : ℝ[K] = view %3\n"
+                    "  return %4\n"
+                    "}\n");
+    expect_function(&checked, "own",
+                    "fn own(%0 x : ℝ[3]) -> ℝ[3] {\n"
+                    "  %1 : ℝ[3] = call softmax %0\n"
+                    "  return %1\n"
+                    "}\n");
+    expect_function(&checked, "h",
+                    "fn h(%0 p : params M{4}, %1 x : ℝ[4]) -> ℝ[4] {\n"
+                    "  %2 : ℝ[1, 4] = view %1\n"
+                    "  %3 : ℝ[1, 4] = call M.scale{4, 1} %0 %2\n"
+                    "  %4 : ℝ[4] = view %3\n"
+                    "  %5 : ℝ[4] = call M.apply{4} %0 %4\n"
+                    "  return %5\n"
+                    "}\n");
+    check_end(&checked);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_name),
@@ -469,6 +530,7 @@ int main(void) {
         cmocka_unit_test(models),
         cmocka_unit_test(tuples_and_lambdas),
         cmocka_unit_test(calls),
+        cmocka_unit_test(dimensions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
