@@ -23,6 +23,7 @@ struct Arena {
 };
 
 _Noreturn static void heap_exhausted(Heap *heap, size_t size) {
+    heap->refused = size;
     if (heap->rescue)
         longjmp(*heap->rescue, 1);
     fprintf(stderr, "presk: out of memory (%zu bytes asked for)\n", size);

@@ -23,6 +23,7 @@ typedef struct Heap {
     uint64_t calls;    // allocations asked of the system so far
     uint64_t fail_at;  // 0: never; n: the n-th allocation fails (tests)
     size_t live, peak; // bytes held from the system
+    size_t refused;    // bytes that it did not give
 } Heap;
 
 // Frees every arena of the heap; the heap itself belongs to the caller.

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 Str str_of(const char *c_string) {
     return (Str){c_string, (uint32_t)strlen(c_string)};
@@ -273,12 +274,18 @@ static uint32_t edit_distance(Arena *arena, Str a, Str b, uint32_t limit) {
     return row[a.size % 3][b.size];
 }
 
+static bool same_but_case(Str a, Str b) {
+    return a.size == b.size && strncasecmp(a.at, b.at, a.size) == 0;
+}
+
 Str nearest_spelling(Arena *arena, Str word, const Str *candidates, uint32_t count) {
     uint32_t limit = word.size <= 2 ? 1 : word.size <= 5 ? 2 : 3;
     uint32_t best = limit + 1;
     Str nearest = {"", 0};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t distance = edit_distance(arena, word, candidates[i], limit);
+        if (distance && same_but_case(word, candidates[i]))
+            return candidates[i];
         if (distance < best && distance < MAX(word.size, candidates[i].size)) {
             best = distance;
             nearest = candidates[i];

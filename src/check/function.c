@@ -64,6 +64,7 @@ static void declared_params(Chk *chk, ChkFn *fn, ChkBody *body) {
     fn->param_count = count;
     fn->params = arena_array(chk->arena, CoreTypeId, count + 1);
     fn->param_names = arena_array(chk->arena, Name, count + 1);
+    fn->param_spans = arena_array(chk->arena, Span, count + 1);
     body->has_pack = true;
     for (uint32_t i = 0; i < count; i++) {
         SynId param = syn_child(tree, list, i);
@@ -72,6 +73,7 @@ static void declared_params(Chk *chk, ChkFn *fn, ChkBody *body) {
             if (fn->param_names[j] == node->name)
                 diag(chk->diags, E1002, node->name_span, chk_name(chk, node->name));
         fn->param_names[i] = node->name;
+        fn->param_spans[i] = node->span;
         fn->params[i] = chk_type(body, syn_child(tree, param, 0));
         fn->has_pack = fn->has_pack || has_pack(chk, fn->params[i]);
     }
@@ -105,6 +107,8 @@ static void composite_params(Chk *chk, ChkFn *fn) {
     fn->params = arena_array(chk->arena, CoreTypeId, 1);
     fn->param_names = arena_array(chk->arena, Name, 1);
     fn->param_names[0] = name_of_c(chk->context->names, "x");
+    fn->param_spans = arena_array(chk->arena, Span, 1);
+    fn->param_spans[0] = fn->span;
     fn->params[0] = applied_type(chk, fn->composite);
     fn->has_pack = has_pack(chk, fn->params[0]);
     if (!fn->params[0])
@@ -131,7 +135,7 @@ static void open_core(Chk *chk, ChkFn *fn) {
     for (uint32_t i = 0; i < fn->param_count; i++) {
         CoreTypeId type = fn->params[i] ? fn->params[i] : poison;
         core_let_add(chk->core, core, CORE_param, type, 0, NULL, NULL, fn->param_names[i],
-                     fn->span);
+                     fn->param_spans[i]);
     }
     core->params = core->lets.count;
     core->type = fn->result;

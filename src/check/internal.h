@@ -135,6 +135,7 @@ struct ChkFn {
     uint32_t param_count; // without the tree
     CoreTypeId *params;   // 0: poison
     Name *param_names;
+    Span *param_spans;
     CoreTypeId tree_type; // module functions: of parameter %0
     CoreTypeId result;    // 0: not declared and not known yet, or poison
 };

@@ -146,9 +146,16 @@ static double timed_run(RtProgram *program) {
     return clock_seconds() - started;
 }
 
+// How much longer the other program takes.
+typedef struct Race {
+    const char *against; // null: there was none
+    double median, low, high;
+} Race;
+
 // Runs both programs in turn, so that a slow spell of the machine meets both; the ratio is taken
 // within each round.
-static int race(CliEntry *entry, RtProgram *program, const char *spec, uint32_t runs) {
+static int race(CliEntry *entry, RtProgram *program, const char *spec, uint32_t runs,
+                Race *result) {
     CliEntry other;
     int status = open_other(entry, spec, &other);
     if (status)
@@ -165,10 +172,7 @@ static int race(CliEntry *entry, RtProgram *program, const char *spec, uint32_t 
         double first = timed_run(program);
         ratio[i] = timed_run(against) / first;
     }
-    Times times = times_of(ratio, runs);
-    printf("  against     %s takes %.3f times as long (median of %u interleaved rounds, from %.3f "
-           "to %.3f)\n",
-           spec, times.median, runs, ratio[0], ratio[runs - 1]);
+    *result = (Race){spec, times_of(ratio, runs).median, ratio[0], ratio[runs - 1]};
     close_other(entry, &other);
     return CLI_FINE;
 }
@@ -187,7 +191,7 @@ static json_t *nest_json(CliEntry *entry, const NestRow *row) {
 }
 
 static void print_json(CliEntry *entry, const RtProgram *program, Times times, uint32_t runs,
-                       const NestRow *rows, uint32_t count) {
+                       const NestRow *rows, uint32_t count, const Race *other) {
     RtSummary summary = rt_summary(program);
     json_t *nests = json_array();
     for (uint32_t i = 0; i < count; i++)
@@ -201,10 +205,32 @@ static void print_json(CliEntry *entry, const RtProgram *program, Times times, u
         "launches", (int)summary.launches, "flops", summary.flops, "bytes", summary.bytes,
         "peak_bytes", (json_int_t)summary.peak_bytes, "compile_s", summary.compile_seconds, "nests",
         nests);
+    if (other->against)
+        json_object_set_new(object, "vs",
+                            json_pack("{s:s, s:f, s:f, s:f}", "against", other->against, "ratio",
+                                      other->median, "smallest", other->low, "largest",
+                                      other->high));
     char *text = json_dumps(object, JSON_INDENT(2));
     puts(text);
     free(text);
     json_decref(object);
+}
+
+static void print_times(CliEntry *entry, const RtProgram *program, Times times, uint32_t runs,
+                        const Race *other) {
+    RtSummary summary = rt_summary(program);
+    Arena *arena = entry->args->arena;
+    printf("  plan        %s\n", cli_plan_text(entry, program).at);
+    printf("  time        %s (median of %u; fastest %s, nine tenths within %s)\n",
+           cli_seconds_text(arena, times.median).at, runs, cli_seconds_text(arena, times.min).at,
+           cli_seconds_text(arena, times.p90).at);
+    printf("  work        %.3g GFLOP/s, %.3g GB/s; launches %u, kernels %u, peak %s\n",
+           summary.flops / times.median * 1e-9, summary.bytes / times.median * 1e-9,
+           summary.launches, summary.kernels, cli_bytes_text(arena, (double)summary.peak_bytes).at);
+    if (other->against)
+        printf("  against     %s takes %.3f times as long (median of %u interleaved rounds, from "
+               "%.3f to %.3f)\n",
+               other->against, other->median, runs, other->low, other->high);
 }
 
 static int bench(CliEntry *entry, uint32_t runs) {
@@ -225,24 +251,18 @@ static int bench(CliEntry *entry, uint32_t runs) {
     NestRow *rows;
     uint32_t count = time_nests(entry, program, MIN(runs, 9), &rows);
     qsort(rows, count, sizeof *rows, by_seconds);
+    Race other = {0};
+    const char *vs = cli_text(args, "vs");
+    int status = vs ? race(entry, program, vs, runs, &other) : CLI_FINE;
+    if (status)
+        return status;
     if (cli_flag(args, "json")) {
-        print_json(entry, program, times, runs, rows, count);
+        print_json(entry, program, times, runs, rows, count, &other);
         return CLI_FINE;
     }
-    RtSummary summary = rt_summary(program);
-    Arena *arena = args->arena;
-    printf("  plan        %s\n", cli_plan_text(entry, program).at);
-    printf("  time        %s (median of %u; fastest %s, nine tenths within %s)\n",
-           cli_seconds_text(arena, times.median).at, runs, cli_seconds_text(arena, times.min).at,
-           cli_seconds_text(arena, times.p90).at);
-    printf("  work        %.3g GFLOP/s, %.3g GB/s over %u launches, %u kernels, peak %s\n",
-           summary.flops / times.median * 1e-9, summary.bytes / times.median * 1e-9,
-           summary.launches, summary.kernels, cli_bytes_text(arena, (double)summary.peak_bytes).at);
-    const char *vs = cli_text(args, "vs");
-    int status = vs ? race(entry, program, vs, runs) : CLI_FINE;
-    if (!status)
-        print_nests(entry, rows, count, times.median);
-    return status;
+    print_times(entry, program, times, runs, &other);
+    print_nests(entry, rows, count, times.median);
+    return CLI_FINE;
 }
 
 static int run(CliArgs *args) {

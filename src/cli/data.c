@@ -253,8 +253,8 @@ static int run(CliArgs *args) {
         return action->run(args, out);
     }
     Str near = nearest_spelling(args->arena, str_of(args->positional[0]), names, COUNT_OF(names));
-    return cli_usage(args, "there is no `data %s`%s%s", args->positional[0],
-                     near.size ? "; did you mean " : "", near.at);
+    return cli_usage(args, "there is no `data %s`%s%s%s", args->positional[0],
+                     near.size ? "; did you mean `" : "", near.at, near.size ? "`?" : "");
 }
 
 static const CliOption options[] = {

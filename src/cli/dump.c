@@ -27,9 +27,9 @@ static int unknown_stage(CliArgs *args, const char *text) {
         names[i] = str_of(stage_text[i]);
     Str near = nearest_spelling(args->arena, str_of(text), names, STAGES);
     return cli_usage(args,
-                     "there is no stage `%s`%s%s%s; the stages are tokens, tree, core, "
-                     "realize (or sched), kernel, llvm, asm",
-                     text, near.size ? "; did you mean " : "", near.at, near.size ? "?" : "");
+                     "there is no stage `%s`%s%s%s\nthe stages are tokens, tree, core, realize (or "
+                     "sched), kernel, llvm, asm",
+                     text, near.size ? "; did you mean `" : "", near.at, near.size ? "`?" : "");
 }
 
 static void put(Str text) {

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "realize/dump.h"
 
-#include <math.h>
 #include <stdio.h>
 
 Str cli_seconds_text(Arena *arena, double seconds) {
@@ -35,12 +34,17 @@ void cli_print_header(const CliEntry *entry) {
     if (options->backend != RT_REF)
         printf(", %u worker%s", pool_workers(options->pool),
                pool_workers(options->pool) == 1 ? "" : "s");
-    printf("\n  dimensions ");
-    for (DimId dim = 1; dim <= extent_dim_count(entry->core->extents); dim++)
-        if (b->by_dim[dim] >= 0)
-            printf(" %s = %lld", name_c(names, extent_dim_get(entry->core->extents, dim)->name),
-                   (long long)b->by_dim[dim]);
-    printf("\n  values      %s\n", entry->values.at);
+    putchar('\n');
+    const char *before = "  dimensions  ";
+    for (DimId dim = 1; dim <= extent_dim_count(entry->core->extents); dim++) {
+        if (b->by_dim[dim] < 0)
+            continue;
+        printf("%s%s = %lld", before,
+               name_c(names, extent_dim_get(entry->core->extents, dim)->name),
+               (long long)b->by_dim[dim]);
+        before = ", ";
+    }
+    printf("%s  values      %s\n", *before == ',' ? "\n" : "", entry->values.at);
 }
 
 Str cli_plan_text(CliEntry *entry, const RtProgram *program) {
@@ -131,57 +135,31 @@ uint32_t cli_result_tensors(CliEntry *entry, const CoreValue *result, CliNamedTe
     return count;
 }
 
-static Str number_text(Arena *arena, DType type, double value) {
-    return type == F64 ? str_of_double(arena, value) : str_of_float(arena, (float)value);
-}
-
-void cli_print_tensor(CliEntry *entry, const CliNamedTensor *named) {
-    enum { SHOWN = 8 };
-    Arena *arena = entry->args->arena;
-    const Tensor *tensor = named->tensor;
-    Str name = named->name.size ? named->name
-                                : name_str(entry->args->context->names, entry->binding->fn->name);
-    printf("%s : %s", name.at, dtype_text(tensor->type));
-    int64_t count = shape_count(&tensor->shape);
-    if (tensor->shape.rank) {
-        for (uint32_t i = 0; i < tensor->shape.rank; i++)
-            printf("%s%lld", i ? ", " : "[", (long long)tensor->shape.extent[i]);
-        putchar(']');
-    }
-    printf(" =");
-    for (int64_t i = 0; i < MIN(count, SHOWN); i++)
-        printf(" %s", number_text(arena, tensor->type, tensor_get(tensor, i)).at);
-    if (count > SHOWN) {
-        double low = INFINITY, high = -INFINITY, sum = 0;
-        for (int64_t i = 0; i < count; i++) {
-            double value = tensor_get(tensor, i);
-            low = fmin(low, value);
-            high = fmax(high, value);
-            sum += value;
-        }
-        printf(" …\n    smallest %s, largest %s, mean %.6g",
-               number_text(arena, tensor->type, low).at, number_text(arena, tensor->type, high).at,
-               sum / (double)count);
-    }
-    putchar('\n');
-}
-
-bool cli_same_results(CliEntry *entry, const CoreValue *a, const CoreValue *b, const char *name_a,
-                      const char *name_b) {
+CliDifference cli_compare_results(CliEntry *entry, const CoreValue *a, const CoreValue *b) {
     CliNamedTensor *left, *right;
     uint32_t count = cli_result_tensors(entry, a, &left);
     check_that(cli_result_tensors(entry, b, &right) == count);
-    int64_t elements = 0;
+    CliDifference result = {.same = true};
     for (uint32_t i = 0; i < count; i++) {
         int64_t at;
-        elements += shape_count(&left[i].tensor->shape);
-        if (tensor_same_bits(left[i].tensor, right[i].tensor, &at))
+        result.elements += shape_count(&left[i].tensor->shape);
+        if (!result.same || tensor_same_bits(left[i].tensor, right[i].tensor, &at))
             continue;
-        printf("different: %s at element %lld is %.17g by %s and %.17g by %s\n",
-               left[i].name.size ? left[i].name.at : "the result", (long long)at,
-               tensor_get(left[i].tensor, at), name_a, tensor_get(right[i].tensor, at), name_b);
-        return false;
+        result.same = false;
+        result.name = left[i].name;
+        result.at = at;
+        result.a = tensor_get(left[i].tensor, at);
+        result.b = tensor_get(right[i].tensor, at);
     }
-    printf("the same bits by %s and %s in %lld elements\n", name_a, name_b, (long long)elements);
-    return true;
+    return result;
+}
+
+void cli_print_difference(const CliDifference *d, const char *name_a, const char *name_b) {
+    if (d->same)
+        printf("the same bits by %s and %s in %lld element%s\n", name_a, name_b,
+               (long long)d->elements, d->elements == 1 ? "" : "s");
+    else
+        printf("different: %s%s at element %lld is %.17g by %s and %.17g by %s\n",
+               d->name.size ? "part " : "the result", d->name.size ? d->name.at : "",
+               (long long)d->at, d->a, name_a, d->b, name_b);
 }

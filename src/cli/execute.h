@@ -20,12 +20,21 @@ typedef struct CliNamedTensor {
     const Tensor *tensor;
 } CliNamedTensor;
 uint32_t cli_result_tensors(CliEntry *entry, const CoreValue *result, CliNamedTensor **tensors);
-// Prints name, type and values: a scalar in full, a larger tensor as its first values with
-// smallest, largest and mean.
+// Prints name, type and values: a scalar or a short vector on one line, a larger tensor as rows
+// whose middle is left out, with smallest, largest and mean.
 void cli_print_tensor(CliEntry *entry, const CliNamedTensor *tensor);
-// Bit comparison of two results; prints the first difference. True: the same.
-bool cli_same_results(CliEntry *entry, const CoreValue *a, const CoreValue *b, const char *name_a,
-                      const char *name_b);
+
+// Two results of one entry, bit for bit, a NaN equal to a NaN.
+typedef struct CliDifference {
+    bool same;
+    int64_t elements; // of the result
+    Str name;         // of the tensor with the first difference; `at` the element, `a`, `b` there
+    int64_t at;
+    double a, b;
+} CliDifference;
+CliDifference cli_compare_results(CliEntry *entry, const CoreValue *a, const CoreValue *b);
+// In one line.
+void cli_print_difference(const CliDifference *difference, const char *name_a, const char *name_b);
 
 // The plan by name and the hash of every layout as it was resolved: "default 3fa4…".
 Str cli_plan_text(CliEntry *entry, const RtProgram *program);

@@ -1,6 +1,7 @@
 // Command lines: parsed by the tables of options, refused with the nearest legal spelling.
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -71,7 +72,8 @@ int cli_usage(const CliArgs *args, const char *format, ...) {
     return CLI_USAGE;
 }
 
-static int unknown_option(const CliArgs *args, const char *word, size_t size) {
+// `word` begins behind the dashes.
+static int unknown_option(const CliArgs *args, const char *dashes, const char *word, size_t size) {
     Str names[64];
     uint32_t count = 0;
     for (const CliOption *o = args->command->options; o->name; o++)
@@ -80,9 +82,9 @@ static int unknown_option(const CliArgs *args, const char *word, size_t size) {
         names[count++] = str_of(o->name);
     Str near = nearest_spelling(args->arena, (Str){word, (uint32_t)size}, names, count);
     if (near.size)
-        return cli_usage(args, "there is no option --%.*s; did you mean --%s?", (int)size, word,
-                         near.at);
-    return cli_usage(args, "there is no option --%.*s", (int)size, word);
+        return cli_usage(args, "there is no option %s%.*s; did you mean --%s?", dashes, (int)size,
+                         word, near.at);
+    return cli_usage(args, "there is no option %s%.*s", dashes, (int)size, word);
 }
 
 static bool is_number(const char *text) {
@@ -105,7 +107,7 @@ static int parse_option(CliArgs *args, int argc, char **argv, int *at) {
     if (!option)
         option = option_find(common_options, word, size);
     if (!option)
-        return unknown_option(args, word, size);
+        return unknown_option(args, "--", word, size);
     const char *value = equals ? equals + 1 : NULL;
     if (option->kind == CLI_FLAG && value)
         return cli_usage(args, "--%s takes no value", option->name);
@@ -129,7 +131,7 @@ static int parse_short(CliArgs *args, int argc, char **argv, int *at) {
     }
     const CliOption *out = option_find(args->command->options, "out", 3);
     if (strcmp(argv[*at], "-o") != 0 || !out)
-        return unknown_option(args, argv[*at] + 1, strlen(argv[*at] + 1));
+        return unknown_option(args, "-", argv[*at] + 1, strlen(argv[*at] + 1));
     if (*at + 1 >= argc)
         return cli_usage(args, "-o needs a path");
     give(args, out, argv[++*at]);
@@ -235,15 +237,23 @@ static int run_command(const CliCommand *command, Context *context, int argc, ch
 }
 
 static int unknown_command(Arena *arena, const char *word) {
-    Str names[COUNT_OF(commands)];
+    enum { OTHERS = 2 };
+    Str names[COUNT_OF(commands) + OTHERS] = {STR("--help"), STR("--version")};
     for (uint32_t i = 0; i < COUNT_OF(commands); i++)
-        names[i] = str_of(commands[i]->name);
-    Str near = nearest_spelling(arena, str_of(word), names, COUNT_OF(commands));
-    fprintf(stderr, "presk: there is no command `%s`", word);
+        names[OTHERS + i] = str_of(commands[i]->name);
+    Str near = nearest_spelling(arena, str_of(word), names, COUNT_OF(names));
+    fprintf(stderr, "presk: there is no %s `%s`", *word == '-' ? "option" : "command", word);
     if (near.size)
         fprintf(stderr, "; did you mean `%s`?", near.at);
     fprintf(stderr, "\n`presk --help` lists the commands.\n");
     return CLI_USAGE;
+}
+
+static const CliCommand *command_find(const char *word) {
+    for (uint32_t i = 0; i < COUNT_OF(commands); i++)
+        if (strcmp(commands[i]->name, word) == 0)
+            return commands[i];
+    return NULL;
 }
 
 static int dispatch(Context *context, int argc, char **argv) {
@@ -253,17 +263,22 @@ static int dispatch(Context *context, int argc, char **argv) {
     }
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        print_help(stdout);
+        const CliCommand *about = argc > 2 ? command_find(argv[2]) : NULL;
+        if (argc > 2 && !about)
+            return unknown_command(context->arena, argv[2]);
+        if (about)
+            print_command_help(stdout, about);
+        else
+            print_help(stdout);
         return CLI_FINE;
     }
     if (strcmp(word, "--version") == 0) {
         puts("presk " VERSION);
         return CLI_FINE;
     }
-    for (uint32_t i = 0; i < COUNT_OF(commands); i++)
-        if (strcmp(commands[i]->name, word) == 0)
-            return run_command(commands[i], context, argc - 2, argv + 2);
-    return unknown_command(context->arena, word);
+    const CliCommand *command = command_find(word);
+    return command ? run_command(command, context, argc - 2, argv + 2)
+                   : unknown_command(context->arena, word);
 }
 
 int cli_main(int argc, char **argv) {
@@ -272,7 +287,8 @@ int cli_main(int argc, char **argv) {
     context.heap.rescue = &rescue;
     if (setjmp(rescue)) {
         // Nothing may be allocated here: the message is all that is left to say.
-        fputs("error[E6001]: out of memory\n", stderr);
+        fprintf(stderr, "error[E6001]: out of memory: %zu bytes more were asked for\n\n1 error\n",
+                context.heap.refused);
         context_free(&context);
         return CLI_DIAGNOSTICS;
     }
@@ -282,8 +298,10 @@ int cli_main(int argc, char **argv) {
     context_init(&context);
     int status = dispatch(&context, argc, argv);
     // Output that did not arrive is an error, a closed pipe included.
-    if ((fflush(stdout) || ferror(stdout)) && status == CLI_FINE)
+    if ((fflush(stdout) || ferror(stdout)) && status == CLI_FINE) {
+        fprintf(stderr, "error[E5002]: cannot write the output: %s\n\n1 error\n", strerror(errno));
         status = CLI_DIAGNOSTICS;
+    }
     context_free(&context);
     return status;
 }

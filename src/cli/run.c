@@ -26,7 +26,7 @@ static uint32_t launches_without_fusion(CliEntry *entry) {
 static void print_summary(CliEntry *entry, const CliExecution *execution) {
     Arena *arena = entry->args->arena;
     if (!execution->program) {
-        printf("  launches    %llu (as kernels would)\n  time        %s\n",
+        printf("  launches    %llu, were they kernels\n  time        %s\n",
                (unsigned long long)execution->launches,
                cli_seconds_text(arena, execution->seconds).at);
         return;
@@ -36,45 +36,56 @@ static void print_summary(CliEntry *entry, const CliExecution *execution) {
     printf("  launches    %u", summary.launches);
     if (entry->arithmetic->fusion)
         printf(" (%u without fusion)", launches_without_fusion(entry));
-    printf(", %u kernels\n  memory      %s for intermediates and results\n", summary.kernels,
-           cli_bytes_text(arena, (double)summary.peak_bytes).at);
+    printf(", %u kernel%s\n  memory      %s for intermediates and results\n", summary.kernels,
+           summary.kernels == 1 ? "" : "s", cli_bytes_text(arena, (double)summary.peak_bytes).at);
     printf("  time        %s", cli_seconds_text(arena, execution->seconds).at);
     printf(" (built in %s", cli_seconds_text(arena, summary.build_seconds).at);
     if (entry->options.native) {
         NatStatistics native = nat_statistics(entry->options.native);
-        printf("; %u kernels compiled, %u from the cache, in %s", native.compiled, native.loaded,
+        printf("; %u kernel%s compiled, %u from the cache, in %s", native.compiled,
+               native.compiled == 1 ? "" : "s", native.loaded,
                cli_seconds_text(arena, summary.compile_seconds).at);
     }
     printf(")\n");
 }
 
-static int finish(CliEntry *entry, CliExecution *execution, RtBackend other) {
-    CliArgs *args = entry->args;
-    if (!cli_flag(args, "json"))
-        print_summary(entry, execution);
-    CliNamedTensor *tensors;
-    uint32_t count = cli_result_tensors(entry, &execution->result, &tensors);
-    if (cli_flag(args, "json"))
-        cli_json_result(entry, execution, count, tensors);
-    else
-        for (uint32_t i = 0; i < count; i++)
-            cli_print_tensor(entry, &tensors[i]);
-    const char *out = cli_text(args, "out");
-    if (out && !cli_values_write(entry, out, count, tensors))
-        return cli_report(args);
-    if (!cli_text(args, "compare"))
-        return CLI_FINE;
-    RtBackend first = entry->options.backend;
+// The same values on another backend.
+static int compare(CliEntry *entry, const CliExecution *execution, RtBackend other,
+                   CliDifference *difference) {
     CliExecution again;
     int status = cli_entry_backend(entry, other, RT_TO_RUN);
     if (!status)
         status = cli_execute(entry, &again);
+    if (!status)
+        *difference = cli_compare_results(entry, &execution->result, &again.result);
+    return status;
+}
+
+static int finish(CliEntry *entry, CliExecution *execution, RtBackend other) {
+    CliArgs *args = entry->args;
+    RtBackend backend = entry->options.backend;
+    bool json = cli_flag(args, "json"), compared = cli_text(args, "compare") != NULL;
+    CliNamedTensor *tensors;
+    uint32_t count = cli_result_tensors(entry, &execution->result, &tensors);
+    if (!json) {
+        print_summary(entry, execution);
+        putchar('\n');
+        for (uint32_t i = 0; i < count; i++)
+            cli_print_tensor(entry, &tensors[i]);
+    }
+    const char *out = cli_text(args, "out");
+    if (out && !cli_values_write(entry, out, count, tensors))
+        return cli_report(args);
+    CliDifference difference = {.same = true};
+    int status = compared ? compare(entry, execution, other, &difference) : CLI_FINE;
     if (status)
         return status;
-    return cli_same_results(entry, &execution->result, &again.result, cli_backend_text(first),
-                            cli_backend_text(other))
-               ? CLI_FINE
-               : CLI_GATE;
+    entry->options.backend = backend;
+    if (json)
+        cli_json_result(entry, execution, count, tensors, compared ? &difference : NULL, other);
+    else if (compared)
+        cli_print_difference(&difference, cli_backend_text(backend), cli_backend_text(other));
+    return difference.same ? cli_report(args) : CLI_GATE;
 }
 
 static int run(CliArgs *args) {
@@ -86,6 +97,9 @@ static int run(CliArgs *args) {
     CliExecution execution;
     if (!status)
         status = cli_entry_open(args, &entry);
+    const char *out = cli_text(args, "out");
+    if (!status && out)
+        status = cli_values_can_write(&entry, out);
     if (!status)
         status = cli_entry_values(&entry);
     if (!status)
@@ -108,7 +122,7 @@ static const CliOption options[] = {
     CLI_VALUE_OPTIONS,
     {"backend", CLI_TEXT, "B", "ref, kernel or native (default)"},
     {"compare", CLI_TEXT, "B", "run on this backend too and compare bits (exit status 3)"},
-    {"out", CLI_TEXT, "@F", "write the result: .npy, .psk.d or .safetensors (also -o)"},
+    {"out", CLI_TEXT, "@F", "the file for the result: .npy, .psk.d, .safetensors (also -o)"},
     {"save-values", CLI_TEXT, "DIR", "write inputs (.npy) and parameters (.safetensors) there"},
     {"json", CLI_FLAG, NULL, "one JSON object on stdout"},
     {0},
@@ -126,7 +140,8 @@ const CliCommand cli_command_run = {
         "  presk run corpus/nlp/05_gpt.psk --entry loss --dim B=2 --dim T=32 --const D=64 "
         "--const H=2\n"
         "  presk run corpus/nlp/05_gpt.psk --batch 0 --seed 0 --backend kernel --compare ref\n"
-        "  presk run examples/two.psk --entry twice --in x=@x.npy --in w=@w.npy -o @y.npy",
+        "  presk run examples/layer.psk --entry score --in x=@x.npy --params @p.safetensors -o "
+        "y.npy",
     .options = options,
     .min = 1,
     .max = 1,

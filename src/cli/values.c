@@ -273,6 +273,30 @@ bool cli_values_save(CliEntry *entry, const char *folder) {
 
 // ---- results --------------------------------------------------------------------------------
 
+static uint32_t tensors_of_type(const CliEntry *entry, CoreTypeId id) {
+    const CoreType *type = core_type(entry->core, id);
+    if (type->kind == CORE_PARAMS)
+        return core_leaf_count(entry->core, type->tree);
+    uint32_t count = type->kind != CORE_TUPLE;
+    for (uint32_t i = 0; type->kind == CORE_TUPLE && i < type->parts; i++)
+        count += tensors_of_type(entry, type->part[i]);
+    return count;
+}
+
+int cli_values_can_write(CliEntry *entry, const char *text) {
+    CliArgs *args = entry->args;
+    RtPath path = path_of(entry, text);
+    bool several = ends_with(path.path, ".safetensors");
+    if (!several && !ends_with(path.path, ".npy") && !ends_with(path.path, ".psk.d"))
+        return cli_usage(args, "a result is written as .npy, .psk.d or .safetensors, not `%s`",
+                         path.path);
+    uint32_t count = tensors_of_type(entry, entry->binding->fn->type);
+    if (count != 1 && !several)
+        diag(path.diags, E6015, (Span){0}, path.path, str_format(args->arena, "%u", count).at);
+    file_make_folders(args->arena, path.path); // what is wrong is said when the file is written
+    return cli_report(args);
+}
+
 bool cli_values_write(CliEntry *entry, const char *text, uint32_t count,
                       const CliNamedTensor *tensors) {
     RtPath path = path_of(entry, text);
@@ -283,11 +307,7 @@ bool cli_values_write(CliEntry *entry, const char *text, uint32_t count,
                                  *tensors[i].tensor};
         return rt_safetensors_write(&path, count, named);
     }
-    if (count != 1) {
-        diag(&entry->args->context->diags, E6015, (Span){0}, path.path,
-             str_format(entry->args->arena, "%u", count).at);
-        return false;
-    }
+    check_that(count == 1);
     const Tensor *tensor = tensors[0].tensor;
     uint64_t bound =
         dtype_is_real(tensor->type) ? 0 : (uint64_t)1 << (8 * MIN(7, dtype_size(tensor->type)));
@@ -332,8 +352,18 @@ static json_t *tensor_json(const CliNamedTensor *named) {
     return object;
 }
 
+static json_t *difference_json(const CliDifference *d, RtBackend other) {
+    json_t *object = json_pack("{s:s, s:b}", "backend", cli_backend_text(other), "same", d->same);
+    if (!d->same)
+        json_object_update_new(object, json_pack("{s:s, s:I, s:[o, o]}", "name", d->name.at,
+                                                 "element", (json_int_t)d->at, "values",
+                                                 number_json(d->a), number_json(d->b)));
+    return object;
+}
+
 void cli_json_result(CliEntry *entry, const CliExecution *execution, uint32_t count,
-                     const CliNamedTensor *tensors) {
+                     const CliNamedTensor *tensors, const CliDifference *difference,
+                     RtBackend other) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++)
         json_array_append_new(list, tensor_json(&tensors[i]));
@@ -349,6 +379,8 @@ void cli_json_result(CliEntry *entry, const CliExecution *execution, uint32_t co
         json_object_set_new(object, "plan",
                             json_string(cli_plan_text(entry, execution->program).at));
     }
+    if (difference)
+        json_object_set_new(object, "compare", difference_json(difference, other));
     char *text = json_dumps(object, JSON_INDENT(2));
     puts(text);
     free(text);

@@ -17,13 +17,17 @@ int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed);
 // diagnostic.
 bool cli_values_save(CliEntry *entry, const char *folder);
 
-// Writes a result to `@F` or `F`, by its ending: .npy (one tensor), .psk.d (one tensor, or the
-// leaves of a tree as a checkpoint), .safetensors. False with a diagnostic.
+// Whether the entry's result can be written to a path of this ending: .npy or .psk.d (one tensor),
+// .safetensors. Asked before the run; makes the path's folders. Gives a command's status.
+int cli_values_can_write(CliEntry *entry, const char *path);
+// Writes a result to `@F` or `F`, where it can be. False with a diagnostic.
 bool cli_values_write(CliEntry *entry, const char *path, uint32_t count,
                       const CliNamedTensor *tensors);
 // One JSON object: entry, backend, launches, seconds, peak_bytes, and the result's tensors (values
-// in full up to a thousand elements, else smallest, largest and mean).
+// in full up to a thousand elements, else smallest, largest and mean). `difference`, if not null,
+// is that from the result on another backend.
 void cli_json_result(CliEntry *entry, const CliExecution *execution, uint32_t count,
-                     const CliNamedTensor *tensors);
+                     const CliNamedTensor *tensors, const CliDifference *difference,
+                     RtBackend other);
 
 #endif
