@@ -106,6 +106,22 @@ static void a_site_of_another_type(void **state) {
     expect_elements(&out.parts[0], no_axes, reals(0x1p24));
 }
 
+// What moves from an f64 site to a bf16 one is rounded to the arithmetic type f32 on its way:
+// 1 + 2^−8 + 2^−30 becomes a tie, which goes to 1.
+static void moves_between_types(void **state) {
+    Run r = run_new(state, "fn f(%0 : ℝ[1]) -> (ℝ[1], ℝ[1, 1]) {\n"
+                           "  %1 : ℝ = scalar 1/256 + 1/1073741824\n  %2 : ℝ[1] = add %0 %1\n"
+                           "  %3 : ℝ[1, 1] = view %2\n  %4 : ℝ[1, 1] = permute %3 [1, 0]\n"
+                           "  %5 : idx[1][1] = range\n  %6 : ℝ[1] = gather %2 %5\n"
+                           "  %7 : (ℝ[1], ℝ[1, 1]) = tuple %6 %4\n  return %7\n}\n");
+    r.storage = BF16;
+    r.wide = "%2";
+    CoreValue one = run_tensor(&r, shape_of(1), reals(1));
+    CoreValue out = run(&r, &one);
+    expect_elements(&out.parts[0], shape_of(1), reals(1));
+    expect_elements(&out.parts[1], shape_of(1, 1), reals(1));
+}
+
 // B30: two broadcasts whose results have one shape.
 static void broadcasts(void **state) {
     Run r =
@@ -331,6 +347,7 @@ int main(void) {
         TEST(quotients_and_their_maximum),
         TEST(a_product_and_a_bias_in_bf16),
         TEST(a_site_of_another_type),
+        TEST(moves_between_types),
         TEST(broadcasts),
         TEST(nan_in_either_operand),
         TEST(scalars_are_rounded_where_they_enter),
