@@ -1,8 +1,10 @@
 #include "base/context.h"
 
 void context_init(Context *context) {
-    uint64_t fail_at = context->heap.fail_at;
-    jmp_buf *rescue = context->heap.rescue;
+    context_init_rescued(context, NULL, 0);
+}
+
+void context_init_rescued(Context *context, jmp_buf *rescue, uint64_t fail_at) {
     *context = (Context){.heap = {.fail_at = fail_at, .rescue = rescue}};
     context->arena = arena_new(&context->heap, "context");
     context->names = names_new(context->arena);

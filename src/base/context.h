@@ -13,8 +13,11 @@ typedef struct Context {
     Diags diags;
 } Context;
 
-// Sets up an empty context in place; heap.fail_at and heap.rescue are kept from before (zero them).
+// Sets up an empty context in place.
 void context_init(Context *context);
+// The same with a point to go to when memory is out (from the first allocation on), and the n-th
+// allocation failing (0: none).
+void context_init_rescued(Context *context, jmp_buf *rescue, uint64_t fail_at);
 void context_free(Context *context);
 
 #endif

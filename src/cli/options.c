@@ -284,7 +284,6 @@ static int dispatch(Context *context, int argc, char **argv) {
 int cli_main(int argc, char **argv) {
     Context context = {0};
     jmp_buf rescue;
-    context.heap.rescue = &rescue;
     if (setjmp(rescue)) {
         // Nothing may be allocated here: the message is all that is left to say.
         fprintf(stderr, "error[E6001]: out of memory: %zu bytes more were asked for\n\n1 error\n",
@@ -293,9 +292,7 @@ int cli_main(int argc, char **argv) {
         return CLI_DIAGNOSTICS;
     }
     const char *fail_at = getenv("PRESK_FAIL_ALLOCATION"); // tests: the n-th allocation fails
-    if (fail_at)
-        context.heap.fail_at = strtoull(fail_at, NULL, 10);
-    context_init(&context);
+    context_init_rescued(&context, &rescue, fail_at ? strtoull(fail_at, NULL, 10) : 0);
     int status = dispatch(&context, argc, argv);
     // Output that did not arrive is an error, a closed pipe included.
     if ((fflush(stdout) || ferror(stdout)) && status == CLI_FINE) {

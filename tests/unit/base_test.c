@@ -32,14 +32,13 @@ static void failing_allocations_reach_the_rescue_point(void **state) {
     (void)state;
     volatile uint64_t failures = 0;
     for (volatile uint64_t n = 1;; n++) {
-        Context c = {.heap.fail_at = n};
+        Context c = {0};
         jmp_buf rescue;
-        c.heap.rescue = &rescue;
         volatile bool failed = false;
         if (setjmp(rescue)) {
             failed = true;
         } else {
-            context_init(&c);
+            context_init_rescued(&c, &rescue, n);
             for (int i = 0; i < 2000; i++)
                 name_of(c.names, str_format(c.arena, "name %d", i));
         }
