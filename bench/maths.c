@@ -191,7 +191,7 @@ static uint64_t next_random(uint64_t *state) {
 static void measure64(void *data, uint32_t worker, uint32_t workers) {
     Job *job = data;
     double in[BLOCK], out[BLOCK];
-    uint64_t state = worker, count = (uint64_t)2000000 / job->stride / workers;
+    uint64_t state = worker, count = (uint64_t)1000000 / job->stride / workers;
     for (uint64_t at = 0; at < count; at += BLOCK) {
         for (uint32_t e = 0; e < BLOCK; e++) {
             uint64_t pattern = next_random(&state);

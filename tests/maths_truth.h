@@ -6,7 +6,7 @@
 #include <math.h>
 #include <mpfr.h>
 
-enum { TRUTH_PRECISION = 200 };
+enum { TRUTH_PRECISION = 128 };
 
 // The functions with an error; true value by MPFR.
 typedef void (*Truth)(mpfr_t out, double x);
