@@ -373,7 +373,9 @@ static ChkValue apply_instance(ChkBody *body, const ChkMod *mod, ChkTree tree, u
     call->values[0] = chk_field(body, tree, span);
     for (uint32_t i = 0; i < count && call->count < COUNT_OF(call->values); i++)
         call->values[call->count++] = args[i];
-    return call_function(body, call);
+    ChkValue result = chk_enter(body, span) ? call_function(body, call) : chk_poison(span);
+    chk_leave(body);
+    return result;
 }
 
 static ChkValue apply_parallel(ChkBody *body, const ChkMod *mod, ChkTree tree, uint32_t count,

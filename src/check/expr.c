@@ -1,17 +1,21 @@
 // Expressions: one value for each node.
 #include "check/internal.h"
 
-static bool enter(ChkBody *body, Span span) {
+bool chk_enter(ChkBody *body, Span span) {
     Chk *chk = body->chk;
     chk->steps++;
     if (++chk->depth <= CHK_DEPTH_MAX && chk->steps <= CHK_STEPS_MAX)
         return true;
     if (!chk->exhausted)
         diag(chk->diags, E1018, span,
-             chk->steps > CHK_STEPS_MAX ? "it elaborates to more than 4,000,000 expressions"
+             chk->steps > CHK_STEPS_MAX ? "it elaborates to more than 1,000,000 expressions"
                                         : "expressions and calls nest more than 600 deep");
     chk->exhausted = true;
     return false;
+}
+
+void chk_leave(ChkBody *body) {
+    body->chk->depth--;
 }
 
 // ---- patterns -------------------------------------------------------------------------------
@@ -288,7 +292,7 @@ static ChkValue expression(ChkBody *body, SynId node) {
 
 ChkValue chk_expr(ChkBody *body, SynId node) {
     Span span = chk_node(body, node)->span;
-    ChkValue value = enter(body, span) ? expression(body, node) : chk_poison(span);
-    body->chk->depth--;
+    ChkValue value = chk_enter(body, span) ? expression(body, node) : chk_poison(span);
+    chk_leave(body);
     return value;
 }

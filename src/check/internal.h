@@ -21,8 +21,9 @@ typedef struct ChkMod ChkMod;
 
 enum {
     CHK_DEPTH_MAX = 600,     // nesting of expressions and of calls being elaborated
-    CHK_STEPS_MAX = 4000000, // expressions evaluated, so that λs and powers cannot run away
+    CHK_STEPS_MAX = 1000000, // expressions evaluated, so that λs and powers cannot run away
     CHK_COPIES_MAX = 1024,   // `M ^ n`
+    CHK_TREE_MAX = 16384,    // modules in one parameter tree
     CHK_POWER_MAX = 64       // `x ^ n` on tensors
 };
 
@@ -103,7 +104,8 @@ struct ChkModule {
     uint32_t dim_count;
     DimId *dims;
     Vec(ChkMember) members;
-    bool poison; // a member was wrong: unknown members are not reported
+    uint32_t size; // modules in its tree, itself one of them
+    bool poison;   // a member was wrong: unknown members are not reported
 };
 
 // A module expression's value: an instance, or several in sequence (applied from item 0 on), or
@@ -116,6 +118,7 @@ struct ChkMod {
     uint32_t count;
     const Extent *dims; // INSTANCE
     const ChkMod **items;
+    uint32_t size; // modules in its tree
     CoreTree tree;
 };
 
@@ -306,6 +309,10 @@ ChkValue chk_apply_mod(ChkBody *body, const ChkMod *mod, ChkTree tree, uint32_t 
 
 ChkValue chk_expr(ChkBody *body, SynId node);
 ChkValue chk_poison(Span span);
+// One more expression or call, nested in the ones that were entered and not left: false, with one
+// diagnostic, beyond the limits.
+bool chk_enter(ChkBody *body, Span span);
+void chk_leave(ChkBody *body);
 ChkBinding *chk_pattern(ChkBody *body, ChkBinding *scope, SynId pattern, const ChkValue *value);
 
 // ---- emit.c: making lets --------------------------------------------------------------------

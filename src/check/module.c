@@ -29,6 +29,13 @@ ChkBody chk_module_body(Chk *chk, ChkModule *module) {
     return body;
 }
 
+static bool tree_fits(Chk *chk, uint64_t size, Span span) {
+    if (size <= CHK_TREE_MAX)
+        return true;
+    diag(chk->diags, E1018, span, "a parameter tree of more than 16,384 modules");
+    return false;
+}
+
 // ---- members --------------------------------------------------------------------------------
 
 typedef struct InitWord {
@@ -132,6 +139,9 @@ static void add_member(Chk *chk, ChkModule *module, ChkBody *body, SynId id) {
     } else {
         member.kind = CHK_MEMBER_USE;
         member.mod = chk_mod_expr(body, chk_child(body, id, 0));
+        if (member.mod && !tree_fits(chk, (uint64_t)module->size + member.mod->size, member.span))
+            member.mod = NULL;
+        module->size += member.mod ? member.mod->size : 0;
         field.tree = member.mod ? member.mod->tree : 0;
     }
     vec_push(chk->arena, &module->members, member);
@@ -160,6 +170,7 @@ uint32_t chk_own_dims(Chk *chk, ChkUnit *unit, SynId list, DimId *dims) {
 static ChkModule *module_new(Chk *chk, ChkDecl *decl) {
     ChkModule *module = arena_new_of(chk->arena, ChkModule);
     module->decl = decl;
+    module->size = 1;
     if (!chk_claim(chk, decl->name, decl->span, "modules"))
         module->poison = true;
     module->id = core_module_add(chk->core, decl->name, decl->span);
@@ -198,7 +209,7 @@ ChkModule *chk_module(Chk *chk, ChkDecl *decl) {
 
 const ChkMod *chk_instance_of(Chk *chk, ChkModule *module, uint32_t count, const Extent *dims) {
     ChkMod *mod = arena_new_of(chk->arena, ChkMod);
-    *mod = (ChkMod){.kind = CHK_INSTANCE, .module = module, .count = count};
+    *mod = (ChkMod){.kind = CHK_INSTANCE, .module = module, .count = count, .size = module->size};
     mod->dims = arena_copy(chk->arena, dims, sizeof *dims * count);
     mod->tree = core_tree_module(chk->core, module->id, count, mod->dims);
     return mod;
@@ -241,12 +252,19 @@ const ChkMod *chk_mod_expr(ChkBody *body, SynId node) {
     return as_mod(body, &value);
 }
 
-static const ChkMod *combined(Chk *chk, ChkModKind kind, uint32_t count, const ChkMod **items) {
+// Null, after a diagnostic, where the tree is too large.
+static const ChkMod *combined(Chk *chk, ChkModKind kind, uint32_t count, const ChkMod **items,
+                              Span span) {
     CoreTree *trees = arena_array(chk->arena, CoreTree, count + 1);
-    for (uint32_t i = 0; i < count; i++)
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < count; i++) {
         trees[i] = items[i]->tree;
+        size += items[i]->size;
+    }
+    if (!tree_fits(chk, size, span))
+        return NULL;
     ChkMod *mod = arena_new_of(chk->arena, ChkMod);
-    *mod = (ChkMod){.kind = kind, .count = count, .items = items};
+    *mod = (ChkMod){.kind = kind, .count = count, .items = items, .size = (uint32_t)size};
     mod->tree = core_tree_sequence(chk->core, count, trees);
     return mod;
 }
@@ -266,7 +284,7 @@ static const ChkMod *copies(ChkBody *body, SynId node, const ChkMod *mod) {
     const ChkMod **items = arena_array(chk->arena, const ChkMod *, count + 1);
     for (int64_t i = 0; i < count; i++)
         items[i] = mod;
-    return combined(chk, CHK_SEQUENCE, (uint32_t)count, items);
+    return combined(chk, CHK_SEQUENCE, (uint32_t)count, items, chk_node(body, node)->span);
 }
 
 // Whether a node is itself a chain of the operator, so that its items join the longer chain.
@@ -295,14 +313,16 @@ ChkValue chk_mod_operator(ChkBody *body, SynId node, const ChkValue *left) {
     for (uint32_t i = 0; i < held; i++)
         items[compose + i] = chain ? first->items[i] : first;
     items[compose ? 0 : held] = second;
-    result.mod = combined(chk, compose ? CHK_SEQUENCE : CHK_PARALLEL, held + 1, items);
-    return result;
+    result.mod =
+        combined(chk, compose ? CHK_SEQUENCE : CHK_PARALLEL, held + 1, items, operation->span);
+    return result.mod ? result : chk_poison(operation->span);
 }
 
 // ---- models ---------------------------------------------------------------------------------
 
 static ChkModule *model_module(Chk *chk, ChkDecl *decl, const ChkMod *mod) {
     ChkModule *module = module_new(chk, decl);
+    module->size += mod->size;
     for (uint32_t i = 0; i < mod->count; i++) {
         CoreField field = {
             .name = chk_item_name(chk, i), .tree = mod->items[i]->tree, .span = decl->span};
