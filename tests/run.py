@@ -10,8 +10,11 @@ Suites:
           `-- check: ARGS` adds arguments
   cli     tests/cli/*.test: commands and their output. A block is `$ command`, then the expected
           lines (stdout and stderr together), then optionally `exit: N`. `[..]` stands for any text
-          within a line, a line `...` for any lines. Commands run in a scratch folder with presk on
-          the PATH and $ROOT set; blocks of one file share the folder.
+          within a line, a line `...` for any lines; a line that begins with `# ` is a comment.
+          Commands run in a scratch folder with presk on the PATH and $ROOT set; blocks of one file
+          share the folder.
+  bugs    tests/bugs/NAME.psk beside NAME.cases: programs that compilers have got wrong, with their
+          right values, on every backend (tests/support/cases.py says how cases are written)
   codes   every code of diag.def is raised by a test, or tests/error/UNCOVERED says why not
 
 Options: --bless rewrites goldens and .err files; --only TEXT runs the tests whose name holds TEXT;
@@ -30,6 +33,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/support"))
+sys.dont_write_bytecode = True
+from cases import run_cases  # noqa: E402
+
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 TIMEOUT = 540
 
@@ -135,11 +142,14 @@ class Suite:
         for script in sorted((ROOT / "tests/cli").glob("*.test")):
             yield f"cli/{script.stem}", lambda s=script: self.run_cli(s)
 
+    def environment(self):
+        return dict(os.environ, ROOT=str(ROOT), LC_ALL="C.UTF-8", TERM="dumb",
+                    PATH=f"{self.build}:{os.environ['PATH']}",
+                    PRESK_CACHE=str(self.build / "test-cache"))
+
     def run_cli(self, script):
-        env = dict(os.environ, ROOT=str(ROOT), LC_ALL="C.UTF-8", TERM="dumb",
-                   PATH=f"{self.build}:{os.environ['PATH']}")
+        env = self.environment()
         folder = tempfile.mkdtemp(prefix="presk-cli-")
-        env["PRESK_CACHE"] = str(self.build / "test-cache")
         results = []
         try:
             for number, (command, expected, status) in enumerate(parse_script(script), 1):
@@ -155,6 +165,16 @@ class Suite:
             shutil.rmtree(folder, ignore_errors=True)
         return results or [(f"cli/{script.stem}", FAILED, "no commands")]
 
+    def bugs(self):
+        for program in sorted((ROOT / "tests/bugs").glob("*.psk")):
+            yield f"bugs/{program.stem}", lambda p=program: self.run_bugs(p)
+
+    def run_bugs(self, program):
+        with tempfile.TemporaryDirectory(prefix="presk-bugs-") as folder:
+            found = run_cases(self.presk, program, folder, self.environment())
+        return [(f"bugs/{program.stem}/{name}", FAILED if wrong else PASSED, wrong)
+                for name, wrong in found] or [(f"bugs/{program.stem}", FAILED, "no cases")]
+
     def codes(self):
         yield "codes", self.run_codes
 
@@ -164,7 +184,7 @@ class Suite:
         results = [("codes/permanent", PASSED if len(set(codes)) == len(codes) else FAILED,
                     "a code stands twice in diag.def")]
         seen = ""
-        for folder in ("error", "cli", "unit"):
+        for folder in ("error", "cli", "kernel", "unit"):
             for path in sorted((ROOT / "tests" / folder).rglob("*")):
                 if path.is_file():
                     seen += path.read_text("utf-8", "replace")
@@ -188,7 +208,7 @@ def parse_script(script):
             command, expected, status = line[2:], [], 0
         elif line.startswith("exit: "):
             status = int(line[6:])
-        elif line.startswith("#") and command is None:
+        elif line.startswith("# "):
             continue
         elif command is not None:
             expected.append(line)
@@ -220,7 +240,8 @@ def main():
     options = parser.parse_args()
     suite = Suite(options)
     started = time.time()
-    jobs = [(name, job) for kind in (suite.unit, suite.golden, suite.error, suite.cli, suite.codes)
+    jobs = [(name, job) for kind in (suite.unit, suite.golden, suite.error, suite.cli, suite.bugs,
+                                          suite.codes)
             for name, job in kind() if options.only in name]
     if options.list:
         print("\n".join(name for name, _ in jobs))
