@@ -175,40 +175,20 @@ RtProgram *cli_entry_build(CliEntry *entry) {
 
 // ---- values ---------------------------------------------------------------------------------
 
-static DType tree_storage(const CliEntry *entry) {
-    return entry->arithmetic->params;
-}
-
-// Zeros in a parameter that was not given.
-static int fill_zero(CliEntry *entry, uint32_t parameter) {
+// Makes a parameter that was not given.
+static int fill(CliEntry *entry, uint32_t parameter, bool zeros, uint64_t seed) {
+    const CoreArithmetic *a = entry->arithmetic;
     RtBinding *b = entry->binding;
-    CoreValue *argument = &b->arguments[parameter];
-    Shape shape;
-    int64_t range;
-    if (!argument->parts) {
-        if (!rt_bind_shape(b, parameter, &shape, &range))
-            return cli_report(entry->args);
-        DType type = range ? dtype_of_bound((uint64_t)range) : entry->arithmetic->inputs;
-        argument->tensor = tensor_new(b->arena, type, shape.rank, shape.extent);
-        return CLI_FINE;
-    }
-    CoreLeaf *leaves;
-    uint32_t count = rt_bind_leaves(b, parameter, &leaves);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!rt_bind_leaf_shape(b, &leaves[i], core_let(b->fn, parameter)->span, &shape))
-            return cli_report(entry->args);
-        argument->parts[i].type = leaves[i].type;
-        argument->parts[i].tensor =
-            tensor_new(b->arena, tree_storage(entry), shape.rank, shape.extent);
-    }
-    return CLI_FINE;
+    bool made = zeros ? rt_bind_zeros(b, parameter, a->inputs, a->params)
+                      : rt_bind_draw(b, parameter, a->inputs, a->params, seed);
+    return made ? CLI_FINE : cli_report(entry->args);
 }
 
 int cli_entry_shapes(CliEntry *entry) {
     if (!rt_bind_dims_done(entry->binding))
         return cli_report(entry->args);
     for (uint32_t i = 0; i < entry->binding->fn->params; i++) {
-        int status = fill_zero(entry, i);
+        int status = fill(entry, i, true, 0);
         if (status)
             return status;
     }
@@ -248,7 +228,7 @@ int cli_entry_values(CliEntry *entry) {
     for (uint32_t i = 0; i < b->fn->params; i++) {
         if (b->given[i])
             continue;
-        status = zeros ? fill_zero(entry, i) : cli_values_draw(entry, i, seed);
+        status = fill(entry, i, zeros, seed);
         if (status)
             return status;
     }

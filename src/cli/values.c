@@ -3,7 +3,6 @@
 #include "base/file.h"
 
 #include "runtime/data.h"
-#include "runtime/init.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -203,37 +202,6 @@ int cli_values_given(CliEntry *entry) {
     if (!status)
         status = give_inputs(entry);
     return status ? status : give_parameters(entry);
-}
-
-// ---- drawing --------------------------------------------------------------------------------
-
-int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed) {
-    RtBinding *b = entry->binding;
-    CoreValue *argument = &b->arguments[parameter];
-    Shape shape;
-    if (!argument->parts) {
-        int64_t range;
-        if (!rt_bind_shape(b, parameter, &shape, &range))
-            return cli_report(entry->args);
-        DType type = range ? dtype_of_bound((uint64_t)range) : entry->arithmetic->inputs;
-        argument->tensor = tensor_new(b->arena, type, shape.rank, shape.extent);
-        rt_init_input(arena_heap(b->arena), rt_bind_name(b, parameter), (uint64_t)range, seed,
-                      &argument->tensor);
-        return CLI_FINE;
-    }
-    CoreLeaf *leaves;
-    uint32_t count = rt_bind_leaves(b, parameter, &leaves);
-    Span span = core_let(b->fn, parameter)->span;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!rt_bind_leaf_shape(b, &leaves[i], span, &shape))
-            return cli_report(entry->args);
-        argument->parts[i].type = leaves[i].type;
-        Tensor *tensor = &argument->parts[i].tensor;
-        *tensor = tensor_new(b->arena, entry->arithmetic->params, shape.rank, shape.extent);
-        if (!rt_init_leaf(entry->core, &leaves[i], b->by_dim, seed, tensor, span))
-            return cli_report(entry->args);
-    }
-    return CLI_FINE;
 }
 
 // ---- saving ---------------------------------------------------------------------------------

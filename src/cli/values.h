@@ -7,11 +7,6 @@
 
 // Binds what --in, --params and --batch give.
 int cli_values_given(CliEntry *entry);
-// Draws a parameter of the entry from the seed: a tree by its initialisers, a real input from the
-// standard normal distribution, an index uniformly. Keyed by its name, so that values depend on
-// nothing else.
-int cli_values_draw(CliEntry *entry, uint32_t parameter, uint64_t seed);
-
 // Writes every value of the entry to a folder, as they enter the run: NAME.npy for a tensor,
 // NAME.safetensors for a tree; what another program needs to repeat the run. False with a
 // diagnostic.

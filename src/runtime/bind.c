@@ -237,6 +237,8 @@ static bool convert_indices(RtBinding *b, const Tensor *from, int64_t range, Ten
     return true;
 }
 
+// The values of a tensor in the storage of the entry; into the old tensor where there is one of
+// these extents, since a program may be built over it.
 static bool convert(RtBinding *b, CoreTypeId id, const Tensor *tensor, DType real, CoreValue *value,
                     Span span, Str by) {
     const CoreType *type = core_type(b->core, id);
@@ -247,16 +249,18 @@ static bool convert(RtBinding *b, CoreTypeId id, const Tensor *tensor, DType rea
         return false;
     }
     DType storage = type->kind == CORE_IDX ? dtype_of_bound((uint64_t)range) : real;
-    value->tensor = tensor_new(b->arena, storage, tensor->shape.rank, tensor->shape.extent);
+    Tensor *to = &value->tensor;
+    if (!to->data || !shape_same_extents(&to->shape, &tensor->shape) || to->type != storage)
+        *to = tensor_new(b->arena, storage, tensor->shape.rank, tensor->shape.extent);
     if (type->kind == CORE_IDX)
-        return convert_indices(b, tensor, range, &value->tensor, span, by);
+        return convert_indices(b, tensor, range, to, span, by);
     int64_t count = shape_count(&tensor->shape);
     for (int64_t i = 0; i < count; i++)
-        tensor_set(&value->tensor, i, tensor_get(tensor, i));
+        tensor_set(to, i, tensor_get(tensor, i));
     return true;
 }
 
-static uint32_t find_parameter(RtBinding *b, Str name) {
+uint32_t rt_bind_find(RtBinding *b, Str name) {
     Str *names = arena_array(b->arena, Str, b->fn->params + 1);
     for (uint32_t i = 0; i < b->fn->params; i++) {
         names[i] = rt_bind_name(b, i);
@@ -272,7 +276,7 @@ static uint32_t find_parameter(RtBinding *b, Str name) {
 }
 
 bool rt_bind_input(RtBinding *b, Str name, const Tensor *tensor, DType real, Str by) {
-    uint32_t i = find_parameter(b, name);
+    uint32_t i = rt_bind_find(b, name);
     if (i == b->fn->params)
         return false;
     const CoreLet *param = core_let(b->fn, i);

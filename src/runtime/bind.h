@@ -37,6 +37,17 @@ bool rt_bind_input(RtBinding *binding, Str name, const Tensor *tensor, DType rea
 bool rt_bind_leaf(RtBinding *binding, uint32_t parameter, uint32_t leaf, const Tensor *tensor,
                   DType real, Str by);
 
+// The parameter of this name; fn->params with a diagnostic where there is none.
+uint32_t rt_bind_find(RtBinding *binding, Str name);
+
+// Makes a parameter that was not given, all dimensions being bound: drawn from a seed (a tree by
+// its initialisers, a real input from the standard normal distribution, an index uniformly), keyed
+// by its name so that values depend on nothing else; or zeros. `inputs` and `params` are the
+// storage types of reals.
+bool rt_bind_draw(RtBinding *binding, uint32_t parameter, DType inputs, DType params,
+                  uint64_t seed);
+bool rt_bind_zeros(RtBinding *binding, uint32_t parameter, DType inputs, DType params);
+
 // Every dimension that the entry's types mention has a value within its bound; all extents that
 // were given agree.
 bool rt_bind_dims_done(RtBinding *binding);
