@@ -15,6 +15,7 @@ Suites:
           share the folder.
   bugs    tests/bugs/NAME.psk beside NAME.cases: programs that compilers have got wrong, with their
           right values, on every backend (tests/support/cases.py says how cases are written)
+  docs    the programs and commands of README.md and docs/*.md (support/documents.py says how)
   codes   every code of diag.def is raised by a test, or tests/error/UNCOVERED says why not
 
 Options: --bless rewrites goldens and .err files; --only TEXT runs the tests whose name holds TEXT;
@@ -36,6 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/support"))
 sys.dont_write_bytecode = True
 from cases import run_cases  # noqa: E402
+from documents import Document, matches, missing_codes, parse_script  # noqa: E402
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 TIMEOUT = 540
@@ -151,10 +153,13 @@ class Suite:
         env = self.environment()
         folder = tempfile.mkdtemp(prefix="presk-cli-")
         results = []
+        lines = [line for line in script.read_text("utf-8").splitlines()
+                 if not line.startswith("# ")]
         try:
-            for number, (command, expected, status) in enumerate(parse_script(script), 1):
+            for number, (command, expected, status) in enumerate(parse_script(lines), 1):
                 name = f"cli/{script.stem}/{number}"
                 actual_status, output = run(["bash", "-c", command], cwd=folder, env=env)
+                status = status or 0
                 if actual_status != status or not matches(expected, output):
                     text = f"$ {command}\nexit status {actual_status}, expected {status}\n"
                     text += difference("\n".join(expected), output, name)
@@ -174,6 +179,21 @@ class Suite:
             found = run_cases(self.presk, program, folder, self.environment())
         return [(f"bugs/{program.stem}/{name}", FAILED if wrong else PASSED, wrong)
                 for name, wrong in found] or [(f"bugs/{program.stem}", FAILED, "no cases")]
+
+    def docs(self):
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+            yield str(path.relative_to(ROOT)), lambda p=path: self.run_document(p)
+        yield "docs/codes", self.run_document_codes
+
+    def run_document(self, path):
+        document = Document(path, ROOT, self.build, run, self.options.bless)
+        return [(name, PASSED if good else FAILED, why) for name, good, why in document.run()]
+
+    def run_document_codes(self):
+        errors = (ROOT / "docs/errors.md").read_text("utf-8")
+        table = (ROOT / "src/base/diag.def").read_text("utf-8")
+        return [(f"docs/codes/{code}", FAILED if why else PASSED, f"{code} {why}")
+                for code, why in missing_codes(errors, table)]
 
     def codes(self):
         yield "codes", self.run_codes
@@ -199,37 +219,6 @@ class Suite:
         return results
 
 
-def parse_script(script):
-    command, expected, status = None, [], 0
-    for line in script.read_text("utf-8").splitlines():
-        if line.startswith("$ "):
-            if command is not None:
-                yield command, expected, status
-            command, expected, status = line[2:], [], 0
-        elif line.startswith("exit: "):
-            status = int(line[6:])
-        elif line.startswith("# "):
-            continue
-        elif command is not None:
-            expected.append(line)
-    if command is not None:
-        yield command, expected, status
-
-
-def matches(expected, output):
-    while expected and not expected[-1]:
-        expected = expected[:-1]
-    pattern = ""
-    for line in expected:
-        if line == "...":
-            pattern += r"(?:.*\n)*?"
-        else:
-            pattern += ".*".join(re.escape(part) for part in line.split("[..]")) + r"\n"
-    if output and not output.endswith("\n"):
-        output += "\n"
-    return re.fullmatch(pattern, output.rstrip("\n") + "\n" if output.strip() else output) is not None
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -240,9 +229,9 @@ def main():
     options = parser.parse_args()
     suite = Suite(options)
     started = time.time()
-    jobs = [(name, job) for kind in (suite.unit, suite.golden, suite.error, suite.cli, suite.bugs,
-                                          suite.codes)
-            for name, job in kind() if options.only in name]
+    suites = (suite.unit, suite.golden, suite.error, suite.cli, suite.bugs, suite.docs,
+              suite.codes)
+    jobs = [(name, job) for kind in suites for name, job in kind() if options.only in name]
     if options.list:
         print("\n".join(name for name, _ in jobs))
         return 0
