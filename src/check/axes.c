@@ -218,6 +218,6 @@ bool chk_axis_argument(ChkBody *body, SynId node, CoreTypeId type, uint32_t *axi
     names[count++] = chk->n_last;
     if (name)
         chk_suggest(chk, d, name, count, names);
-    diag_note(d, "an axis is named, or is `last`");
+    diag_note(d, "an axis is given by its name or as `last`, not by a number");
     return false;
 }

@@ -173,7 +173,7 @@ static bool truth(ChkBody *body, SynId node, bool *value) {
     *value = str_is(word, "true");
     if (*value || str_is(word, "false"))
         return true;
-    diag(body->chk->diags, E1014, path->span, "`keep`", "another expression", "`true` or `false`");
+    diag(body->chk->diags, E1014, path->span, "`keep`", "an expression", "`true` or `false`");
     return false;
 }
 

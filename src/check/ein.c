@@ -105,7 +105,7 @@ static bool shared_axes(const Ein *ein) {
             if (other < 0 && !in_output(ein, axis.name)) {
                 Diag *d = diag(chk->diags, E2012, ein->operands[i].span, name);
                 diag_here(d, "%s", chk_type_text(chk, ein->operands[i].type));
-                diag_help(d, "`sum(…, %s)` it before the `ein`", name);
+                diag_help(d, "sum it before: `sum(…, %s)`", name);
                 return false;
             }
             if (other < 0 || ein->types[1 - i].axes[other].extent == axis.extent)

@@ -112,7 +112,9 @@ static void composite_params(Chk *chk, ChkFn *fn) {
     fn->params[0] = applied_type(chk, fn->composite);
     fn->has_pack = has_pack(chk, fn->params[0]);
     if (!fn->params[0])
-        diag(chk->diags, E1022, fn->span, chk_name(chk, fn->module->decl->name));
+        diag_note(
+            diag(chk->diags, E1022, fn->span, chk_name(chk, fn->module->decl->name)),
+            "each module in it needs `fn apply` with one argument and no dimensions of its own");
 }
 
 // The Core function with its parameters.

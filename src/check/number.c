@@ -130,7 +130,7 @@ void chk_static_assert(Chk *chk, ChkUnit *unit, SynId node) {
         const Rational *left = chk_rational_expr(&body, syn_child(unit->tree, condition, 0));
         const Rational *right = chk_rational_expr(&body, syn_child(unit->tree, condition, 1));
         if (left && right)
-            diag_here(d, "%s against %s", chk_c(rational_text(chk->arena, left)),
+            diag_here(d, "%s on the left, %s on the right", chk_c(rational_text(chk->arena, left)),
                       chk_c(rational_text(chk->arena, right)));
     }
 }
@@ -259,7 +259,7 @@ ChkValue chk_scalar_apply(ChkBody *body, MthFunction function, int64_t power, Co
         bool zero = function == MTH_div && divisor && divisor->kind == CORE_SCALAR_RATIONAL &&
                     rational_compare(divisor->rational, rational_of_int(body->chk->arena, 0)) == 0;
         diag(body->chk->diags, E1010, span,
-             zero ? "division by zero" : "it has no finite value, or one beyond 16,384 bits");
+             zero ? "division by zero" : "it is not finite, or needs more than 16,384 bits");
     }
     return chk_scalar_value(result, span);
 }

@@ -74,7 +74,7 @@ static void state(Optimizer *o, SynId item) {
     const SynNode *stated = chk_node(&o->body, type);
     bool tree = stated->kind == SYN_TYPE_PARAMS && !chk_child(&o->body, type, 0);
     if (node->kind != SYN_SET_TYPED || !tree || !is_zeros(o, init)) {
-        Diag *d = diag(chk->diags, E1023, node->span, "this is no state of an optimizer");
+        Diag *d = diag(chk->diags, E1023, node->span, "this is not a state of an optimizer");
         diag_note(d, "a state is a tree like the parameters that starts at zero");
         diag_help(d, "write `%s : params = zeros`", chk_name(chk, node->name));
     }
@@ -102,7 +102,7 @@ static void declare(Optimizer *o) {
         else if (node->kind == SYN_SET_TYPED || node->kind == SYN_FIELD_ITEM)
             state(o, item);
         else if (node->kind != SYN_NEXT && node->kind != SYN_ABSENT)
-            diag(chk->diags, E1023, node->span, "this is no item of an optimizer");
+            diag(chk->diags, E1023, node->span, "this is not an item of an optimizer");
     }
 }
 

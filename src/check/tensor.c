@@ -29,7 +29,7 @@ ChkValue chk_view(ChkBody *body, uint32_t count, const SynId *args, Span span) {
     ChkValue x = chk_tensor(body, &value);
     const SynNode *list = chk_node(body, args[count - 1]);
     if (list->kind != SYN_AXES) {
-        diag(chk->diags, E1014, list->span, "the second argument of view", "an expression",
+        diag(chk->diags, E1014, list->span, "the second argument of `view`", "an expression",
              "an axis list, `[name: extent, …]`");
         return chk_poison(span);
     }
@@ -66,7 +66,8 @@ ChkValue chk_range(ChkBody *body, uint32_t count, const SynId *args, Span span) 
     uint32_t rank;
     CoreAxis axes[RANK_MAX];
     if (list->kind != SYN_AXES || list->count != 1) {
-        diag(chk->diags, E1014, list->span, "the argument of range", "something else",
+        const char *what = list->kind == SYN_AXES ? "a list of several axes" : "an expression";
+        diag(chk->diags, E1014, list->span, "the argument of `range`", what,
              "one axis, `[name: extent]`");
         return chk_poison(span);
     }

@@ -51,7 +51,7 @@ static void sort_items(Training *t) {
         if (node->kind == SYN_CHECKPOINT)
             checkpoint(t, item);
         else if (node->kind != SYN_SET)
-            diag(t->chk->diags, E1023, node->span, "this is no item of a training block");
+            diag(t->chk->diags, E1023, node->span, "this is not an item of a training block");
         else if (str_is(name, "model"))
             take_once(t, &t->model, item);
         else if (str_is(name, "loss"))
@@ -112,7 +112,7 @@ static void loss(Training *t, CoreTypeId tree) {
     bool gives = !result || (result->kind == CORE_REAL && !result->rank);
     if (takes && gives && !fn->dim_count && !fn->has_pack)
         return;
-    Diag *d = diag(chk->diags, E1023, value.span, "this function is no loss");
+    Diag *d = diag(chk->diags, E1023, value.span, "this function is not a loss");
     diag_label(d, fn->span, "declared here");
     diag_note(d, "a loss is `fn loss(p : %s, …) -> ℝ`, without dimensions of its own",
               tree ? chk_type_text(chk, tree) : "params M");
@@ -128,6 +128,10 @@ typedef struct StageWord {
 static const StageWord stage_words[] = {
     {"windows", NULL}, {"batch", NULL}, {"shuffle", "seed"}, {"take", ""}};
 
+static const char *stage_text(const Training *t, const StageWord *stage) {
+    return chk_c(str_format(t->chk->arena, "`%s`", stage->name));
+}
+
 static bool stage_key(Training *t, const StageWord *stage, const SynNode *arg, int64_t value) {
     Chk *chk = t->chk;
     if (stage->key) {
@@ -135,13 +139,13 @@ static bool stage_key(Training *t, const StageWord *stage, const SynNode *arg, i
         if (stage->key[0] ? named && str_is(name_str(chk->context->names, arg->name), stage->key)
                           : !named)
             return true;
-        Diag *d = diag(chk->diags, E1024, arg->span, stage->name);
+        Diag *d = diag(chk->diags, E1024, arg->span, stage_text(t, stage));
         diag_help(d, "write `%s(%s%sn)`", stage->name, stage->key, stage->key[0] ? " = " : "");
         return false;
     }
     ChkDecl *decl = arg->kind == SYN_NAMED ? chk_find(t->body.unit, arg->name) : NULL;
     if (!decl || decl->kind != CHK_DIM) {
-        Diag *d = diag(chk->diags, E1024, arg->span, stage->name);
+        Diag *d = diag(chk->diags, E1024, arg->span, stage_text(t, stage));
         diag_note(d, "it binds a dimension of the program, as in `%s(T = 128)`", stage->name);
         Vec(Name) dims = {0};
         for (uint32_t i = 0; i < t->body.unit->decls.count; i++)
@@ -158,7 +162,7 @@ static bool stage_key(Training *t, const StageWord *stage, const SynNode *arg, i
         if (extent_dim(chk->extents, i) != extent || dim->bound == EXTENT_NONE ||
             !extent_is_int(chk->extents, dim->bound, &bound) || value <= bound)
             continue;
-        Diag *d = diag(chk->diags, E1024, arg->span, stage->name);
+        Diag *d = diag(chk->diags, E1024, arg->span, stage_text(t, stage));
         diag_note(d, "%s is at most %lld", word(t, arg->name), (long long)bound);
         diag_label(d, dim->span, "declared here");
         return false;
@@ -182,7 +186,7 @@ static void stage(Training *t, SynId id) {
             found = &stage_words[i];
     }
     if (!found || call->count != 2) {
-        Diag *d = diag(chk->diags, E1024, call->span, name ? word(t, name) : "this");
+        Diag *d = diag(chk->diags, E1024, call->span, name ? chk_quoted(chk, name) : "this");
         diag_note(d, "stages are windows(T = n), shuffle(seed = n), batch(B = n) and take(n)");
         if (name && !found)
             chk_suggest(chk, d, name, COUNT_OF(names), names);
@@ -194,9 +198,10 @@ static void stage(Training *t, SynId id) {
     int64_t value;
     if (!chk_int_expr(&t->body, expr, &value) || !stage_key(t, found, node, value))
         return;
-    if (value < (found->key && found->key[0] ? 0 : 1)) {
-        Diag *d = diag(chk->diags, E1024, node->span, found->name);
-        diag_note(d, "its number is too small");
+    const int least = found->key && found->key[0] ? 0 : 1;
+    if (value < least) {
+        Diag *d = diag(chk->diags, E1024, node->span, stage_text(t, found));
+        diag_note(d, "its number is %d or more", least);
         return;
     }
     ChkStage made = {.name = str_of(found->name), .count = 1};
@@ -220,7 +225,7 @@ static void data(Training *t) {
     const SynNode *stream = chk_node(&t->body, node);
     if (stream->kind != SYN_STREAM) {
         Diag *d = diag(t->chk->diags, E1024, stream->span, "this");
-        diag_note(d, "data begins with `stream \"path\"`");
+        diag_note(d, "the data of a training block begins with `stream \"path\"`");
         return;
     }
     t->out->stream = stream->text;

@@ -213,7 +213,9 @@ static ChkValue refuse(ChkBody *body, const ChkValue *value, CoreTypeId type, co
     if (from->kind > CORE_IDX || to->kind > CORE_IDX)
         return chk_poison(value->span);
     if (from->rank != to->rank) {
-        diag_note(d, "rank %u where rank %u is expected", from->rank, to->rank);
+        diag_note(d, "it has %s, and %u %s expected",
+                  from->rank == 1 ? "1 axis" : chk_c(str_format(chk->arena, "%u axes", from->rank)),
+                  to->rank, to->rank == 1 ? "is" : "are");
         return chk_poison(value->span);
     }
     for (uint32_t i = 0; i < to->rank; i++) {

@@ -277,7 +277,7 @@ static SynId parse_atom(SynParser *p) {
     }
     case SYN_TOKEN_NAME: {
         if (!syn_at_text(p, "stream") || syn_peek_ahead(p, 1)->kind != SYN_TOKEN_STRING)
-            return parse_path(p, "a part of the value before `.`");
+            return parse_path(p, "a member");
         syn_take(p);
         const SynToken *path = syn_take(p);
         return syn_leaf(p, SYN_STREAM, begin, NULL, path);
@@ -314,7 +314,7 @@ static SynId parse_postfix(SynParser *p) {
             made = SYN_INST;
         } else if (kind == SYN_TOKEN_DOT) {
             syn_take(p);
-            name = syn_want_name(p, "a part of the value before `.`");
+            name = syn_want_name(p, "a member");
             made = SYN_FIELD;
         } else {
             p->stack.count = mark;

@@ -362,7 +362,7 @@ static void index_out_of_range(void **state) {
     assert_true(rt_data_get(&data, 0, 0, &tensor));
     assert_false(rt_data_get(&data, 1, 0, &tensor));
     assert_string_equal(test->context.diags.all.at[0]->message.at + strlen(test->path.path),
-                        ": sample 1 holds 64, which is no index below 64");
+                        ": sample 1 holds 64, which is not an index below 64");
     assert_code(test, "E5007");
     rt_data_close(&data);
 }
