@@ -59,7 +59,8 @@ static uint32_t buffer_add(Builder *b, size_t bytes, void *external) {
 
 static Value external_value(Builder *b, Tensor tensor, int64_t range) {
     Value value = {.at = {RLZ_MEMORY, tensor.type, tensor.shape, .range = range}};
-    value.buffer = buffer_add(b, 0, tensor.data);
+    size_t bytes = (size_t)shape_count(&tensor.shape) * dtype_size(tensor.type);
+    value.buffer = buffer_add(b, bytes, tensor.data);
     return value;
 }
 
@@ -480,13 +481,13 @@ static bool finish(Builder *b, const Value *result, CoreTypeId type) {
     size_t size =
         rt_plan(program->buffers.at, program->buffers.count, program->launches.count, b->arena);
     program->summary.peak_bytes = size;
-    if (program->options.depth != RT_TO_RUN)
+    if (program->options.depth == RT_TO_COUNT)
         return true;
     int64_t bytes = (int64_t)size;
     program->block = tensor_new(b->arena, U8, 1, &bytes).data;
     program->result = result_value(b, result, type);
     resolve(b);
-    return compile(b);
+    return program->options.depth == RT_TO_LOOK || compile(b);
 }
 
 RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, CoreFnId entry,
