@@ -49,7 +49,7 @@ static double limit_of(MthFunction function, DType type) {
     case MTH_cos:
         return 1;
     case MTH_gelu:
-        return type == F32 ? 6 : 9;
+        return type == F32 ? 6 : 12;
     default:
         return 3;
     }
