@@ -105,8 +105,20 @@ static int open_temporary(Arena *arena, Str path, Str *name) {
     }
 }
 
+static void close_open(void *data) {
+    FileOpen *open = data;
+    if (!open->file)
+        return;
+    fclose(open->file);
+    open->file = NULL;
+    if (open->temporary.size > 0)
+        unlink(open->temporary.at);
+}
+
 bool file_begin(Arena *arena, const char *path, FileWriter *writer, Str *error) {
-    *writer = (FileWriter){.path = str_copy(arena, path, strlen(path))};
+    *writer = (FileWriter){.open = arena_new_of(arena, FileOpen),
+                           .path = str_copy(arena, path, strlen(path))};
+    arena_at_end(arena, close_open, writer->open);
     struct stat info;
     bool exists = stat(path, &info) == 0;
     if (exists && S_ISDIR(info.st_mode)) {
@@ -120,10 +132,10 @@ bool file_begin(Arena *arena, const char *path, FileWriter *writer, Str *error) 
         char target[PATH_MAX];
         if (exists && realpath(path, target))
             writer->path = str_copy(arena, target, strlen(target));
-        file = open_temporary(arena, writer->path, &writer->temporary);
+        file = open_temporary(arena, writer->path, &writer->open->temporary);
     }
-    writer->file = file < 0 ? NULL : fdopen(file, "wb");
-    if (writer->file)
+    writer->open->file = file < 0 ? NULL : fdopen(file, "wb");
+    if (writer->open->file)
         return true;
     *error = errno == ENOENT ? STR("no such folder") : reason(arena, errno);
     if (file >= 0)
@@ -132,7 +144,7 @@ bool file_begin(Arena *arena, const char *path, FileWriter *writer, Str *error) 
 }
 
 void file_put(FileWriter *writer, const void *at, size_t size) {
-    if (size > 0 && !writer->failure && fwrite(at, 1, size, writer->file) != size)
+    if (size > 0 && !writer->failure && fwrite(at, 1, size, writer->open->file) != size)
         writer->failure = errno;
 }
 
@@ -148,18 +160,19 @@ static void flush_folder(Arena *arena, Str path) {
 }
 
 bool file_commit(Arena *arena, FileWriter *writer, Str *error) {
-    bool beside = writer->temporary.size > 0;
+    FileOpen *open = writer->open;
+    bool beside = open->temporary.size > 0;
     int status = writer->failure;
-    if (!status && (fflush(writer->file) != 0 || (beside && fsync(fileno(writer->file)) != 0)))
+    if (!status && (fflush(open->file) != 0 || (beside && fsync(fileno(open->file)) != 0)))
         status = errno;
-    if (fclose(writer->file) != 0 && !status)
+    if (fclose(open->file) != 0 && !status)
         status = errno;
-    writer->file = NULL;
-    if (!status && beside && rename(writer->temporary.at, writer->path.at) != 0)
+    open->file = NULL;
+    if (!status && beside && rename(open->temporary.at, writer->path.at) != 0)
         status = errno;
     if (status) {
         if (beside)
-            unlink(writer->temporary.at);
+            unlink(open->temporary.at);
         *error = reason(arena, status);
         return false;
     }
@@ -169,12 +182,7 @@ bool file_commit(Arena *arena, FileWriter *writer, Str *error) {
 }
 
 void file_abandon(FileWriter *writer) {
-    if (!writer->file)
-        return;
-    fclose(writer->file);
-    writer->file = NULL;
-    if (writer->temporary.size > 0)
-        unlink(writer->temporary.at);
+    close_open(writer->open);
 }
 
 bool file_write(Arena *arena, const char *path, const void *at, size_t size, Str *error) {

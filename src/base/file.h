@@ -11,10 +11,15 @@ bool file_read(Arena *arena, const char *path, Str *text, Str *error);
 bool file_exists(const char *path);
 bool file_make_folders(Arena *arena, const char *path); // the folders above `path`
 
-// A file being written under a temporary name in the same folder.
+// A file being written under a temporary name in the same folder. If the arena goes before it is
+// committed or abandoned, it is abandoned.
+typedef struct FileOpen {
+    FILE *file; // null: closed
+    Str temporary;
+} FileOpen;
 typedef struct FileWriter {
-    FILE *file;
-    Str path, temporary;
+    FileOpen *open; // in the arena
+    Str path;
     int failure; // errno of the first write that failed; 0: none
 } FileWriter;
 bool file_begin(Arena *arena, const char *path, FileWriter *writer, Str *error);

@@ -14,12 +14,20 @@ struct Chunk {
 enum { ALIGNMENT = 16, FIRST_CHUNK = 4096 - 64, LAST_CHUNK = 1 << 20 };
 enum { CHUNK_HEADER = (sizeof(Chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
 
+typedef struct Ending Ending;
+struct Ending {
+    Ending *next;
+    void (*undo)(void *data);
+    void *data;
+};
+
 struct Arena {
     Heap *heap;
     Arena *next, **link; // in heap->arenas; *link points at this arena
     const char *name;
     Chunk *chunk; // the newest first
     size_t next_size;
+    Ending *endings;
 };
 
 _Noreturn static void heap_exhausted(Heap *heap, size_t size) {
@@ -42,6 +50,8 @@ static void *system_alloc(Heap *heap, size_t size) {
 }
 
 static void chunks_free(Arena *arena) {
+    for (; arena->endings; arena->endings = arena->endings->next)
+        arena->endings->undo(arena->endings->data);
     while (arena->chunk) {
         Chunk *next = arena->chunk->next;
         arena->heap->live -= arena->chunk->size + CHUNK_HEADER;
@@ -57,7 +67,7 @@ void heap_free(Heap *heap) {
 
 Arena *arena_new(Heap *heap, const char *name) {
     Arena *arena = system_alloc(heap, sizeof *arena);
-    *arena = (Arena){heap, heap->arenas, &heap->arenas, name, NULL, FIRST_CHUNK};
+    *arena = (Arena){heap, heap->arenas, &heap->arenas, name, NULL, FIRST_CHUNK, NULL};
     if (arena->next)
         arena->next->link = &arena->next;
     heap->arenas = arena;
@@ -82,6 +92,12 @@ void arena_reset(Arena *arena) {
 
 Heap *arena_heap(Arena *arena) {
     return arena->heap;
+}
+
+void arena_at_end(Arena *arena, void (*undo)(void *data), void *data) {
+    Ending *ending = arena_new_of(arena, Ending);
+    *ending = (Ending){arena->endings, undo, data};
+    arena->endings = ending;
 }
 
 static Chunk *chunk_add(Arena *arena, size_t size) {

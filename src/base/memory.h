@@ -35,6 +35,9 @@ void arena_free(Arena *arena);
 // Gives back everything allocated from the arena and keeps the arena.
 void arena_reset(Arena *arena);
 Heap *arena_heap(Arena *arena);
+// Has undo(data) called before the arena's memory goes: for what an arena's owner holds besides
+// memory when a rescue passes it by. The last one first; undo may allocate nothing.
+void arena_at_end(Arena *arena, void (*undo)(void *data), void *data);
 
 // Zeroed memory, aligned to 16 bytes. Never null. A size of 0 gives a valid pointer.
 void *arena_alloc(Arena *arena, size_t size);
