@@ -1,14 +1,15 @@
 // presk dump: a program at each stage of the compiler, as text.
 #include "base/file.h"
 #include "cli/entry.h"
+#include "kernel/c_text.h"
 #include "syntax/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef enum Stage { TOKENS, TREE, CORE, REALIZE, KERNEL, LLVM, ASM, STAGES } Stage;
+typedef enum Stage { TOKENS, TREE, CORE, REALIZE, KERNEL, C_TEXT, LLVM, ASM, STAGES } Stage;
 static const char *const stage_text[STAGES] = {"tokens", "tree", "core", "realize",
-                                               "kernel", "llvm", "asm"};
+                                               "kernel", "c",    "llvm", "asm"};
 
 static bool stage_of_text(const char *text, Stage *stage) {
     if (strcmp(text, "sched") == 0)
@@ -28,7 +29,7 @@ static int unknown_stage(CliArgs *args, const char *text) {
     Str near = nearest_spelling(args->arena, str_of(text), names, STAGES);
     return cli_usage(args,
                      "there is no stage `%s`%s%s%s\nthe stages are tokens, tree, core, realize (or "
-                     "sched), kernel, llvm, asm",
+                     "sched), kernel, c, llvm, asm",
                      text, near.size ? "; did you mean `" : "", near.at, near.size ? "`?" : "");
 }
 
@@ -77,13 +78,17 @@ static int dump_core(CliArgs *args) {
 
 static void put_kernel(CliEntry *entry, const RtLaunch *launch, uint32_t launches, Stage stage) {
     Arena *arena = entry->args->arena;
-    printf("%s %s  %u launch%s\n", stage == KERNEL ? "//" : ";",
+    const char *comment = stage == KERNEL || stage == C_TEXT ? "//" : ";";
+    printf("%s %s  %u launch%s\n", comment,
            core_site_text(entry->core, launch->fn, launch->let, arena).at, launches,
            launches == 1 ? "" : "es");
-    printf("%s %s\n", stage == KERNEL ? "//" : ";",
-           rlz_layout_text(launch->nest, &launch->layout, arena).at);
+    printf("%s %s\n", comment, rlz_layout_text(launch->nest, &launch->layout, arena).at);
     const Kernel *kernel = launch->kernel->kernel;
-    if (stage == KERNEL)
+    StrBuf c = {.arena = arena};
+    if (stage == C_TEXT) {
+        krn_c_function(kernel, "kernel", &c);
+        put(buf_str(&c));
+    } else if (stage == KERNEL)
         put(krn_print(kernel, arena));
     else
         put(nat_text(entry->options.native, kernel, stage == LLVM ? NAT_LLVM : NAT_ASSEMBLY,
@@ -112,7 +117,8 @@ static int dump_kernels(CliArgs *args, Stage stage) {
     if (!status)
         status = cli_entry_shapes(&entry);
     if (!status)
-        status = cli_entry_backend(&entry, stage == KERNEL ? RT_KERNEL : RT_NATIVE, RT_TO_LOOK);
+        status = cli_entry_backend(
+            &entry, stage == KERNEL || stage == C_TEXT ? RT_KERNEL : RT_NATIVE, RT_TO_LOOK);
     if (!status) {
         RtProgram *program = cli_entry_build(&entry);
         if (program)
@@ -128,7 +134,7 @@ static int run(CliArgs *args) {
     Stage stage;
     if (!text)
         return cli_usage(args,
-                         "which stage? --stage tokens, tree, core, realize, kernel, llvm, asm");
+                         "which stage? --stage tokens, tree, core, realize, kernel, c, llvm, asm");
     if (!stage_of_text(text, &stage))
         return unknown_stage(args, text);
     switch (stage) {
@@ -145,7 +151,7 @@ static int run(CliArgs *args) {
 }
 
 static const CliOption options[] = {
-    {"stage", CLI_TEXT, "STAGE", "tokens, tree, core, realize (or sched), kernel, llvm, asm"},
+    {"stage", CLI_TEXT, "STAGE", "tokens, tree, core, realize (or sched), kernel, c, llvm, asm"},
     CLI_ENTRY_OPTIONS,
     {"explain", CLI_FLAG, NULL, "realize: why values did not join a fusion group"},
     {"format", CLI_TEXT, "F", "realize: text (default), dot or json"},
@@ -158,7 +164,7 @@ const CliCommand cli_command_dump = {
     .summary = "show a program at a stage of the compiler",
     .details =
         "tokens, tree and core need the source alone. realize shows fusion groups and nests,\n"
-        "with layouts where the entry's dimensions are given. kernel, llvm and asm show the\n"
+        "with layouts where the entry's dimensions are given. kernel, c, llvm and asm show the\n"
         "kernels of an entry at given dimensions: kernel as the interpreter runs them, llvm and\n"
         "asm as this machine does.",
     .examples =

@@ -169,13 +169,21 @@ static void conversion(Writer *w, const KrnInst *inst) {
 
 // offset + coefficient * index …, and the lane.
 static void element(Writer *w, const KrnAddress *address, bool lanes) {
-    buf_format(w->buf, "%" PRId64, address->offset);
+    const char *plus = "";
     for (uint32_t i = 0; i < address->count; i++) {
         const KrnTerm *term = &w->kernel->terms.at[address->first + i];
-        buf_format(w->buf, " + INT64_C(%" PRId64 ") * v%u", term->coefficient, term->value);
+        buf_text(w->buf, plus);
+        if (term->coefficient != 1)
+            buf_format(w->buf, "INT64_C(%" PRId64 ") * ", term->coefficient);
+        buf_format(w->buf, "v%u", term->value);
+        plus = " + ";
     }
-    if (lanes)
-        buf_format(w->buf, " + INT64_C(%" PRId64 ") * l", address->lane_stride);
+    if (lanes && address->lane_stride == 1)
+        buf_format(w->buf, "%sl", plus);
+    else if (lanes)
+        buf_format(w->buf, "%sINT64_C(%" PRId64 ") * l", plus, address->lane_stride);
+    if (address->offset || (!lanes && !*plus))
+        buf_format(w->buf, "%s%" PRId64, lanes ? " + " : plus, address->offset);
 }
 
 static void place(Writer *w, const KrnInst *inst, bool lanes) {
@@ -245,22 +253,25 @@ static void store(Writer *w, const KrnInst *inst) {
 
 // ---- loops ----------------------------------------------------------------------------------
 
-// to = from, lane by lane.
-static void assign(Writer *w, const char *to, KrnValue to_value, KrnValue from) {
+// Declares PREFIXto with the value of `from`, which has its type.
+static void declare_as(Writer *w, char prefix, KrnValue to, KrnValue from) {
+    KrnType type = inst_of(w, from)->type;
     indent(w);
-    uint32_t lanes = lanes_of(w, from);
-    if (lanes > 1)
-        each_lane(w, lanes);
-    buf_format(w->buf, lanes > 1 ? "%s%u[l] = v%u[l];\n" : "%s%u = v%u;\n", to, to_value, from);
+    buf_format(w->buf, "%s %c%u", scalar_c[type.scalar], prefix, to);
+    if (type.lanes > 1) {
+        buf_format(w->buf, "[%u]; ", type.lanes);
+        each_lane(w, type.lanes);
+        buf_format(w->buf, "%c%u[l] = v%u[l];\n", prefix, to, from);
+    } else {
+        buf_format(w->buf, " = v%u;\n", from);
+    }
 }
 
 static void open_loop(Writer *w, KrnValue value) {
     const KrnLoop *loop = &w->kernel->loops.at[inst_of(w, value)->loop];
     for (uint32_t i = 0; i < loop->count; i++) {
         const KrnCarry *carry = &w->kernel->carries.at[loop->first + i];
-        declare(w, carry->carry);
-        buf_text(w->buf, ";\n");
-        assign(w, "v", carry->carry, carry->initial);
+        declare_as(w, 'v', carry->carry, carry->initial);
     }
     indent(w);
     buf_format(w->buf, "for (int64_t v%u = %" PRId64 "; v%u < %" PRId64 "; v%u += %" PRId64 ") {\n",
@@ -273,13 +284,7 @@ static void close_loop(Writer *w, const KrnInst *inst) {
     const KrnLoop *loop = &w->kernel->loops.at[inst->loop];
     for (uint32_t i = 0; i < loop->count; i++) {
         const KrnCarry *carry = &w->kernel->carries.at[loop->first + i];
-        KrnType type = inst_of(w, carry->carry)->type;
-        indent(w);
-        buf_format(w->buf, "%s n%u", scalar_c[type.scalar], carry->carry);
-        if (type.lanes > 1)
-            buf_format(w->buf, "[%u]", type.lanes);
-        buf_text(w->buf, ";\n");
-        assign(w, "n", carry->carry, carry->next);
+        declare_as(w, 'n', carry->carry, carry->next);
     }
     for (uint32_t i = 0; i < loop->count; i++) {
         const KrnCarry *carry = &w->kernel->carries.at[loop->first + i];
@@ -297,9 +302,7 @@ static void close_loop(Writer *w, const KrnInst *inst) {
 
 static void result(Writer *w, KrnValue value) {
     const KrnCarry *carry = &w->kernel->carries.at[inst_of(w, value)->carry];
-    declare(w, value);
-    buf_text(w->buf, ";\n");
-    assign(w, "v", value, carry->carry);
+    declare_as(w, 'v', value, carry->carry);
 }
 
 static void instruction(Writer *w, KrnValue value) {
