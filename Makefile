@@ -18,7 +18,7 @@ UNITS   := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
 .PHONY: all deps demo test unit asan fuzz bench bench-maths format format-check deps-check realize sched \
-        peers clean help install
+        plan-check peers clean help install
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
@@ -104,6 +104,9 @@ demo: all ## the course GPT's forward pass and loss on real text, natively
 
 realize sched: all ## the fusion partition of the corpus GPT (sched is its old name)
 	@$(BUILD)/presk dump $(GPT) --stage realize $(SMALL)
+
+plan-check: all ## stating a default changes no kernel, byte for byte
+	@scripts/plan-check.sh $(BUILD)/presk
 
 peers: all ## check and race against PyTorch (installs python3-torch)
 	@sh scripts/deps.sh python3-torch

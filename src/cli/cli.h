@@ -49,8 +49,9 @@ struct CliArgs {
     const char **positional;
     uint32_t given_count;
     CliGiven *given;
-    bool color; // of stdout
-    bool quiet; // stderr is no terminal: no progress
+    uint32_t reported; // diagnostics that have been printed
+    bool color;        // of stdout
+    bool quiet;        // stderr is no terminal: no progress
 };
 
 bool cli_flag(const CliArgs *args, const char *name);

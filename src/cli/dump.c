@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef enum Stage { TOKENS, TREE, CORE, REALIZE, KERNEL, C_TEXT, LLVM, ASM, STAGES } Stage;
-static const char *const stage_text[STAGES] = {"tokens", "tree", "core", "realize",
+typedef enum Stage { TOKENS, TREE, CORE, REALIZE, PLAN, KERNEL, C_TEXT, LLVM, ASM, STAGES } Stage;
+static const char *const stage_text[STAGES] = {"tokens", "tree", "core", "realize", "plan",
                                                "kernel", "c",    "llvm", "asm"};
 
 static bool stage_of_text(const char *text, Stage *stage) {
@@ -29,7 +29,7 @@ static int unknown_stage(CliArgs *args, const char *text) {
     Str near = nearest_spelling(args->arena, str_of(text), names, STAGES);
     return cli_usage(args,
                      "there is no stage `%s`%s%s%s\nthe stages are tokens, tree, core, realize (or "
-                     "sched), kernel, c, llvm, asm",
+                     "sched), plan, kernel, c, llvm, asm",
                      text, near.size ? "; did you mean `" : "", near.at, near.size ? "`?" : "");
 }
 
@@ -133,8 +133,8 @@ static int run(CliArgs *args) {
     const char *text = cli_text(args, "stage");
     Stage stage;
     if (!text)
-        return cli_usage(args,
-                         "which stage? --stage tokens, tree, core, realize, kernel, c, llvm, asm");
+        return cli_usage(
+            args, "which stage? --stage tokens, tree, core, realize, plan, kernel, c, llvm, asm");
     if (!stage_of_text(text, &stage))
         return unknown_stage(args, text);
     switch (stage) {
@@ -145,15 +145,19 @@ static int run(CliArgs *args) {
         return dump_core(args);
     case REALIZE:
         return cli_dump_realize(args);
+    case PLAN:
+        return cli_dump_plan(args);
     default:
         return dump_kernels(args, stage);
     }
 }
 
 static const CliOption options[] = {
-    {"stage", CLI_TEXT, "STAGE", "tokens, tree, core, realize (or sched), kernel, c, llvm, asm"},
+    {"stage", CLI_TEXT, "STAGE",
+     "tokens, tree, core, realize (or sched), plan, kernel, c, llvm, asm"},
     CLI_ENTRY_OPTIONS,
     {"explain", CLI_FLAG, NULL, "realize: why values did not join a fusion group"},
+    {"native", CLI_FLAG, NULL, "plan: the layouts of native code, not of the interpreter"},
     {"format", CLI_TEXT, "F", "realize: text (default), dot or json"},
     {0},
 };
@@ -164,7 +168,8 @@ const CliCommand cli_command_dump = {
     .summary = "show a program at a stage of the compiler",
     .details =
         "tokens, tree and core need the source alone. realize shows fusion groups and nests,\n"
-        "with layouts where the entry's dimensions are given. kernel, c, llvm and asm show the\n"
+        "with layouts where the entry's dimensions are given; plan writes them as a plan.\n"
+        "kernel, c, llvm and asm show the\n"
         "kernels of an entry at given dimensions: kernel as the interpreter runs them, llvm and\n"
         "asm as this machine does.",
     .examples =

@@ -1,6 +1,7 @@
 // presk dump --stage realize: the partition of every function and, where the entry's dimensions are
 // known, its nests with their layouts.
 #include "cli/entry.h"
+#include "cli/execute.h"
 #include "core/dump.h"
 #include "realize/dump.h"
 
@@ -10,24 +11,50 @@ static void put(Str text) {
     fwrite(text.at, 1, text.size, stdout);
 }
 
+// The launch's site and shape, as a plan names them; false: an earlier launch has the same.
+static bool launch_key(CliEntry *entry, const RtLaunch *launch, Map *seen, Str *key) {
+    Arena *arena = entry->args->arena;
+    *key =
+        str_format(arena, "%s@%s", core_site_text(entry->core, launch->fn, launch->let, arena).at,
+                   rlz_nest_shape(launch->nest, arena).at);
+    bool fresh;
+    *map_slot(seen, key->at, key->size, &fresh) = 1;
+    return fresh;
+}
+
 // Each site at each shape once, in the order of launches.
 static void put_nests(CliEntry *entry, const RtProgram *program) {
     Arena *arena = entry->args->arena;
     Map *seen = map_new(arena);
+    Str key;
     RtSummary summary = rt_summary(program);
     printf("nests of %s: %u launches, %u kernels, plan %s\n",
            name_c(entry->args->context->names, entry->binding->fn->name), summary.launches,
-           summary.kernels, "default");
+           summary.kernels, cli_plan_text(entry, program).at);
+    if (entry->plan && entry->plan->profile.size)
+        printf("  profile %s\n", entry->plan->profile.at);
     for (uint32_t i = 0; i < rt_launch_count(program); i++) {
         const RtLaunch *launch = rt_launch_at(program, i);
-        Str key = str_format(arena, "%s@%s",
-                             core_site_text(entry->core, launch->fn, launch->let, arena).at,
-                             rlz_nest_shape(launch->nest, arena).at);
-        bool fresh;
-        *map_slot(seen, key.at, key.size, &fresh) = 1;
-        if (fresh)
+        if (launch_key(entry, launch, seen, &key))
             printf("  %-44s %s\n", key.at, rlz_nest_line(launch->nest, &launch->layout, arena).at);
     }
+}
+
+static void put_plan(CliEntry *entry, const RtProgram *program) {
+    Arena *arena = entry->args->arena;
+    const char *realization =
+        entry->plan ? entry->plan->realization->name.at : cli_text(entry->args, "realize");
+    Map *seen = map_new(arena);
+    Str key;
+    printf("{\n  \"realization\": \"%s\",\n  \"target\": %u,\n  \"layout\": {",
+           realization ? realization : "f32", entry->options.target);
+    for (uint32_t i = 0, put = 0; i < rt_launch_count(program); i++) {
+        const RtLaunch *launch = rt_launch_at(program, i);
+        if (launch_key(entry, launch, seen, &key))
+            printf("%s\n    %s", put++ ? "," : "",
+                   rlz_plan_record(key, launch->nest, &launch->layout, arena).at);
+    }
+    printf("\n  }\n}\n");
 }
 
 // The nests of an entry that was named; without --entry the partition alone is shown.
@@ -56,6 +83,54 @@ static int dump_program(CliArgs *args, const CoreProgram *core, CoreFnId fn) {
     return CLI_FINE;
 }
 
+// A plan as far as it can be checked and shown without shapes.
+static int dump_plan(CliArgs *args, const CoreProgram *core) {
+    CliEntry entry = {.args = args, .core = (CoreProgram *)core};
+    int status = cli_entry_plan(&entry);
+    if (status || !entry.plan)
+        return status;
+    const RlzPlan *plan = entry.plan;
+    printf("plan %s: arithmetic %s", plan->path.at, plan->realization->name.at);
+    if (plan->target)
+        printf(", target %u", plan->target);
+    if (plan->profile.size)
+        printf(", profile %s", plan->profile.at);
+    putchar('\n');
+    for (uint32_t i = 0; i < plan->nests.count; i++)
+        printf("  %s\n", rlz_stated_text(&plan->nests.at[i], args->arena).at);
+    return CLI_FINE;
+}
+
+static int dump_whole(CliArgs *args) {
+    uint32_t count;
+    ChkConst *consts;
+    PreskCompiled compiled;
+    if (!cli_consts(args, &count, &consts))
+        return CLI_USAGE;
+    if (!presk_compile(args->context, args->arena, args->positional[0], count, consts, &compiled))
+        return cli_report(args);
+    int status = dump_program(args, compiled.program->core, 0);
+    if (!status)
+        status = dump_plan(args, compiled.program->core);
+    return status ? status : cli_report(args);
+}
+
+// A plan that states every decision of every nest of an entry, as the present one resolves it.
+int cli_dump_plan(CliArgs *args) {
+    CliEntry entry;
+    int status = cli_entry_open(args, &entry);
+    if (!status)
+        status = cli_entry_shapes(&entry);
+    if (!status)
+        status = cli_entry_backend(&entry, cli_flag(args, "native") ? RT_NATIVE : RT_KERNEL,
+                                   RT_TO_COUNT);
+    RtProgram *program = status ? NULL : cli_entry_build(&entry);
+    if (program)
+        put_plan(&entry, program);
+    cli_entry_close(&entry);
+    return status ? status : cli_report(args);
+}
+
 int cli_dump_realize(CliArgs *args) {
     const char *format = cli_text(args, "format");
     if (cli_text(args, "entry")) {
@@ -69,13 +144,5 @@ int cli_dump_realize(CliArgs *args) {
         cli_entry_close(&entry);
         return status;
     }
-    uint32_t count;
-    ChkConst *consts;
-    PreskCompiled compiled;
-    if (!cli_consts(args, &count, &consts))
-        return CLI_USAGE;
-    if (!presk_compile(args->context, args->arena, args->positional[0], count, consts, &compiled))
-        return cli_report(args);
-    int status = dump_program(args, compiled.program->core, 0);
-    return status ? status : cli_report(args);
+    return dump_whole(args);
 }

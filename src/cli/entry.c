@@ -84,13 +84,31 @@ static int choose_entry(CliEntry *entry) {
     return entry->binding ? CLI_FINE : cli_report(args);
 }
 
+static int choose_plan(CliEntry *entry) {
+    CliArgs *args = entry->args;
+    const char *text = cli_text(args, "plan");
+    if (text && cli_text(args, "realize"))
+        return cli_usage(args,
+                         "--plan states the realization, so --realize cannot stand beside it");
+    if (!text || strcmp(text, "default") == 0)
+        return CLI_FINE;
+    if (text[0] != '@' || !text[1])
+        return cli_usage(args, "--plan is @FILE or default, not `%s`", text);
+    entry->plan = rlz_plan_read(args->context, args->arena, str_of(text + 1));
+    return entry->plan ? CLI_FINE : cli_report(args);
+}
+
 static int choose_realization(CliEntry *entry) {
     CliArgs *args = entry->args;
     const char *text = cli_text(args, "realize"), *fusion = cli_text(args, "fusion");
     if (fusion && strcmp(fusion, "on") && strcmp(fusion, "off"))
         return cli_usage(args, "--fusion is on or off, not `%s`", fusion);
+    int status = choose_plan(entry);
+    if (status)
+        return status;
     entry->realization =
-        rlz_realization_read(args->context, args->arena, str_of(text ? text : "f32"));
+        entry->plan ? entry->plan->realization
+                    : rlz_realization_read(args->context, args->arena, str_of(text ? text : "f32"));
     if (!entry->realization || !rlz_realization_check(entry->core, entry->realization))
         return cli_report(args);
     entry->arithmetic = rlz_arithmetic(entry->core, args->arena, entry->realization,
@@ -128,6 +146,26 @@ static int choose_target(CliEntry *entry) {
     return CLI_FINE;
 }
 
+// The plan's target, if it states one, and what can be checked before anything runs.
+static int check_plan(CliEntry *entry) {
+    RtOptions *options = &entry->options;
+    options->plan = entry->plan;
+    if (!entry->plan)
+        return CLI_FINE;
+    options->target =
+        rlz_plan_target(entry->plan, options->target, cli_flag(entry->args, "retarget"));
+    bool fine = options->target &&
+                rlz_plan_check(entry->core, entry->plan, entry->arithmetic, options->target);
+    return fine ? CLI_FINE : cli_report(entry->args);
+}
+
+int cli_entry_plan(CliEntry *entry) {
+    int status = choose_realization(entry);
+    if (!status && entry->plan)
+        status = choose_target(entry);
+    return status ? status : check_plan(entry);
+}
+
 static int make_pool(CliEntry *entry) {
     CliArgs *args = entry->args;
     int64_t workers = cli_number(args, "threads", pool_default_workers());
@@ -149,6 +187,8 @@ int cli_entry_backend(CliEntry *entry, RtBackend backend, RtDepth depth) {
     if (backend != RT_REF && !rlz_realization_lowers(args->context, entry->realization))
         return cli_report(args);
     int status = choose_target(entry);
+    if (!status)
+        status = check_plan(entry);
     if (!status && !options->pool)
         status = make_pool(entry);
     if (status || backend != RT_NATIVE || options->native)
@@ -169,8 +209,10 @@ void cli_entry_close(CliEntry *entry) {
 
 RtProgram *cli_entry_build(CliEntry *entry) {
     const RtBinding *b = entry->binding;
-    return rt_build(entry->core, entry->args->arena, &entry->options, b->id, b->arguments,
-                    rt_bind_own(b), b->pack_rank, b->pack);
+    RtProgram *program = rt_build(entry->core, entry->args->arena, &entry->options, b->id,
+                                  b->arguments, rt_bind_own(b), b->pack_rank, b->pack);
+    cli_report(entry->args); // what a plan for another target has lost
+    return program;
 }
 
 // ---- values ---------------------------------------------------------------------------------

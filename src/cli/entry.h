@@ -14,6 +14,8 @@
         {"const", CLI_LIST, "X=value", "another value for a constant of the program"},             \
         {"pack", CLI_TEXT, "N,M", "the extents that the entry's own `...` stands for"},            \
         {"realize", CLI_TEXT, "R", "the arithmetic: f64, f32 (default), bf16 or @FILE"},           \
+        {"plan", CLI_TEXT, "P", "arithmetic and layouts: @FILE, or default"},                      \
+        {"retarget", CLI_FLAG, NULL, "drop what a plan for another target has and this one lacks"}, \
         {"fusion", CLI_TEXT, "on|off", "fusion groups (default on)"},                              \
         {"threads", CLI_NUMBER, "N", "workers (default PRESK_THREADS, else the machine's)"}, {     \
         "target", CLI_NUMBER, "BITS", "widest vector registers: 128, 256 or 512"                   \
@@ -34,6 +36,7 @@ typedef struct CliEntry {
     PreskCompiled compiled;
     CoreProgram *core;
     RtBinding *binding;
+    RlzPlan *plan; // null: the default of every nest
     RlzRealization *realization;
     CoreArithmetic *arithmetic;
     RtOptions options;
@@ -43,6 +46,8 @@ typedef struct CliEntry {
 // Compiles the program, reads the realization, finds the entry and binds --dim and --pack. A status
 // other than CLI_FINE: what is wrong has been said.
 int cli_entry_open(CliArgs *args, CliEntry *entry);
+// Reads the plan and what can be checked of it without an entry; entry->args and core are set.
+int cli_entry_plan(CliEntry *entry);
 // Binds inputs and parameters: those given, the rest drawn or zero; all dimensions have values
 // afterwards.
 int cli_entry_values(CliEntry *entry);

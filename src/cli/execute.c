@@ -59,7 +59,8 @@ Str cli_plan_text(CliEntry *entry, const RtProgram *program) {
         hash = hash_bytes(shape.at, shape.size, hash);
         hash = hash_bytes(layout.at, layout.size, hash);
     }
-    return str_format(arena, "default %016llx", (unsigned long long)hash);
+    return str_format(arena, "%s %016llx", entry->plan ? entry->plan->path.at : "default",
+                      (unsigned long long)hash);
 }
 
 // ---- running --------------------------------------------------------------------------------

@@ -203,7 +203,8 @@ static bool use_color(const CliArgs *args, int descriptor) {
 
 int cli_report(CliArgs *args) {
     const Diags *diags = &args->context->diags;
-    if (diags->all.count) {
+    if (diags->all.count > args->reported) {
+        args->reported = diags->all.count;
         fflush(stdout);
         DiagFormat format = use_color(args, STDERR_FILENO) ? DIAG_COLOR : DIAG_PLAIN;
         fputs(diags_render(diags, args->arena, format).at, stderr);

@@ -17,6 +17,7 @@ static uint32_t launches_without_fusion(CliEntry *entry) {
         rlz_arithmetic(entry->core, entry->args->arena, entry->realization, false);
     RtOptions saved = entry->options;
     entry->options.arithmetic = unfused;
+    entry->options.plan = NULL;
     entry->options.depth = RT_TO_COUNT;
     RtProgram *program = cli_entry_build(entry);
     entry->options = saved;

@@ -1,5 +1,5 @@
 // Layouts: defaults, the loops they make, their text.
-#include "realize/layout.h"
+#include "realize/decision.h"
 
 // ---- lanes --------------------------------------------------------------------------------------
 
@@ -57,11 +57,16 @@ bool rlz_runs_along(const RlzNest *nest) {
            nest->input[0].stride[along] == 1 && (across < 0 || nest->input[0].stride[across] != 1);
 }
 
+bool rlz_right_along_j(const RlzNest *nest) {
+    int32_t j = rlz_nest_axis(nest, RLZ_J);
+    return j >= 0 && nest->input[1].stride[j] == 1;
+}
+
 static uint32_t default_lanes(const RlzNest *nest, const RlzLayout *layout, RlzTarget target) {
     int32_t axis = last_parallel(nest);
     if (nest->kind == RLZ_CONTRACTION) {
         int32_t j = rlz_nest_axis(nest, RLZ_J);
-        if (j < 0 || nest->input[1].stride[j] != 1)
+        if (j < 0 || (!layout->pack && !rlz_right_along_j(nest)))
             return 1;
         return layout->row_wise ? widest(nest, target, nest->extent[j], false)
                                 : widest(nest, target, layout->tile[1], true);
@@ -70,7 +75,8 @@ static uint32_t default_lanes(const RlzNest *nest, const RlzLayout *layout, RlzT
         return widest(nest, target, INT64_MAX, false);
     if (axis < 0 || index_varies(nest, axis))
         return 1;
-    return widest(nest, target, nest->extent[axis], false);
+    return layout->rows > 1 ? widest(nest, target, layout->rows, true)
+                            : widest(nest, target, nest->extent[axis], false);
 }
 
 // ---- loops --------------------------------------------------------------------------------------
@@ -86,13 +92,25 @@ static void add_k_loops(const RlzNest *nest, int64_t block, RlzLoop loops[], uin
             add_loop(loops, count, i, i + 1 == nest->axes ? block : 1, false);
 }
 
+// Several tiles of rows a block: the loop over them stands within the other block loops, but
+// outside K's where that is the last one.
+static void add_rows_of_block(const RlzNest *nest, const RlzLayout *layout, RlzLoop loops[],
+                              uint32_t *count) {
+    int32_t axis = rlz_nest_axis(nest, RLZ_I);
+    if (layout->iblock && axis >= 0)
+        add_loop(loops, count, (uint32_t)axis, layout->tile[0], true);
+}
+
 static void block_loop(const RlzNest *nest, const RlzLayout *layout, RlzRole role, RlzLoop loops[],
                        uint32_t *count) {
     int32_t axis = rlz_nest_axis(nest, role);
+    int64_t step = layout->tile[role == RLZ_J];
+    if (role == RLZ_I && layout->iblock)
+        step *= layout->iblock;
     if (role == RLZ_K)
         add_k_loops(nest, layout->kblock, loops, count);
     else if (axis >= 0)
-        add_loop(loops, count, (uint32_t)axis, layout->tile[role == RLZ_J], true);
+        add_loop(loops, count, (uint32_t)axis, step, true);
 }
 
 uint32_t rlz_layout_loops(const RlzNest *nest, const RlzLayout *layout,
@@ -103,7 +121,7 @@ uint32_t rlz_layout_loops(const RlzNest *nest, const RlzLayout *layout,
             add_loop(loops, &count, i, 1, true);
     if (nest->kind != RLZ_CONTRACTION) {
         if (count && !rlz_runs_along(nest))
-            loops[count - 1].step = layout->lanes;
+            loops[count - 1].step = layout->rows > 1 ? layout->rows : layout->lanes;
         return count;
     }
     if (layout->row_wise) {
@@ -114,8 +132,13 @@ uint32_t rlz_layout_loops(const RlzNest *nest, const RlzLayout *layout,
             add_loop(loops, &count, (uint32_t)j, layout->lanes, true);
         return count;
     }
-    for (uint32_t i = 0; i < (layout->kblock ? 3u : 2u); i++)
+    for (uint32_t i = 0; i < 2; i++)
         block_loop(nest, layout, layout->order[i], loops, &count);
+    if (layout->kblock && layout->order[2] != RLZ_K)
+        block_loop(nest, layout, layout->order[2], loops, &count);
+    add_rows_of_block(nest, layout, loops, &count);
+    if (layout->kblock && layout->order[2] == RLZ_K)
+        block_loop(nest, layout, RLZ_K, loops, &count);
     return count;
 }
 
@@ -154,19 +177,88 @@ RlzLayout rlz_layout_scalar(const RlzNest *nest) {
                         .order = {RLZ_I, RLZ_J, RLZ_K},
                         .lanes = 1,
                         .split_depth = -1,
-                        .passes = nest->prim == CORE_softmax ? 3 : 0};
+                        .passes = nest->prim == CORE_softmax ? 3 : 0,
+                        .epilogue = nest->epilogue,
+                        .unroll = 1,
+                        .rows = 1};
+    return layout;
+}
+
+RlzLayout rlz_layout_complete(const RlzNest *nest, RlzTarget target, uint32_t workers,
+                              bool lanes_one, uint32_t decisions, const RlzLayout *stated) {
+    RlzLayout layout = rlz_layout_scalar(nest);
+    if (nest->kind == RLZ_CONTRACTION)
+        default_form(nest, &layout);
+    if (decisions & RLZ_BIT(FORM) && layout.row_wise != stated->row_wise) {
+        layout.row_wise = stated->row_wise;
+        layout.tile[1] = 1;
+    }
+    uint32_t later = RLZ_BIT(FORM) | RLZ_BIT(LANES) | RLZ_BIT(SPLIT) | RLZ_BIT(EPILOGUE);
+    for (RlzDecision d = 0; d < RLZ_DECISION_COUNT; d++)
+        if (decisions & ~later & (1u << d))
+            rlz_layout_set(&layout, d, rlz_layout_get(stated, d));
+    RlzMerged merged;
+    const RlzNest *runs = rlz_layout_nest(nest, &layout, &merged);
+    if (decisions & RLZ_BIT(LANES))
+        layout.lanes = stated->lanes;
+    else if (!lanes_one)
+        layout.lanes = default_lanes(runs, &layout, target);
+    if (decisions & RLZ_BIT(SPLIT))
+        rlz_layout_set(&layout, RLZ_DECISION_SPLIT, rlz_layout_get(stated, RLZ_DECISION_SPLIT));
+    else
+        default_split(runs, &layout, workers);
     return layout;
 }
 
 RlzLayout rlz_layout_default(const RlzNest *nest, RlzTarget target, uint32_t workers,
                              bool lanes_one) {
-    RlzLayout layout = rlz_layout_scalar(nest);
-    if (nest->kind == RLZ_CONTRACTION)
-        default_form(nest, &layout);
-    if (!lanes_one)
-        layout.lanes = default_lanes(nest, &layout, target);
-    default_split(nest, &layout, workers);
-    return layout;
+    return rlz_layout_complete(nest, target, workers, lanes_one, 0, NULL);
+}
+
+// ---- merged axes --------------------------------------------------------------------------------
+
+static void drop_axis(RlzNest *nest, RlzOperand *input, uint32_t axis) {
+    nest->axes--;
+    for (uint32_t i = axis; i < nest->axes; i++) {
+        nest->extent[i] = nest->extent[i + 1];
+        nest->role[i] = nest->role[i + 1];
+        nest->output.stride[i] = nest->output.stride[i + 1];
+        for (uint32_t n = 0; n < nest->inputs; n++)
+            input[n].stride[i] = input[n].stride[i + 1];
+    }
+    nest->output.stride[nest->axes] = 0;
+    for (uint32_t n = 0; n < nest->inputs; n++)
+        input[n].stride[nest->axes] = 0;
+}
+
+static bool continues(const RlzOperand *operand, uint32_t outer, uint32_t inner, int64_t extent) {
+    return operand->stride[outer] == operand->stride[inner] * extent;
+}
+
+// Operand 1 does not carry it; the others, an epilogue's among them, walk both axes as one.
+static bool merges(const RlzNest *nest, uint32_t outer, uint32_t inner) {
+    int64_t extent = nest->extent[inner];
+    bool fits = nest->input[1].stride[outer] == 0 && nest->input[0].stride[outer] != 0 &&
+                continues(&nest->output, outer, inner, extent);
+    for (uint32_t n = 0; n < nest->inputs; n++)
+        fits = fits && (n == 1 || continues(&nest->input[n], outer, inner, extent));
+    return fits;
+}
+
+const RlzNest *rlz_layout_nest(const RlzNest *nest, const RlzLayout *layout, RlzMerged *merged) {
+    if (!layout->merge || nest->kind != RLZ_CONTRACTION)
+        return nest;
+    merged->nest = *nest;
+    memcpy(merged->input, nest->input, nest->inputs * sizeof *nest->input);
+    merged->nest.input = merged->input;
+    for (int32_t axis = rlz_nest_axis(nest, RLZ_I) - 1; axis >= 0; axis--) {
+        uint32_t outer = (uint32_t)axis, inner = (uint32_t)rlz_nest_axis(&merged->nest, RLZ_I);
+        if (!merges(&merged->nest, outer, inner))
+            continue;
+        merged->nest.extent[inner] *= merged->nest.extent[outer];
+        drop_axis(&merged->nest, merged->input, outer);
+    }
+    return merged->nest.axes == nest->axes ? nest : &merged->nest;
 }
 
 // ---- text ---------------------------------------------------------------------------------------
@@ -182,8 +274,25 @@ static void contraction_text(const RlzLayout *layout, StrBuf *buf) {
     if (layout->kblock)
         buf_format(buf, " kblock %u", layout->kblock);
     if (layout->pack)
-        buf_text(buf, " pack");
+        buf_text(buf, layout->pack == RLZ_PACK_ROWS ? " pack" : " pack panel");
     buf_char(buf, ' ');
+}
+
+// Decisions that seldom leave their defaults.
+static void further_text(const RlzLayout *layout, StrBuf *buf) {
+    if (layout->rows > 1)
+        buf_format(buf, " rows %u", layout->rows);
+    if (layout->iblock)
+        buf_format(buf, " iblock %u", layout->iblock);
+    if (layout->unroll > 1)
+        buf_format(buf, " unroll %u", layout->unroll);
+    const bool flag[] = {layout->peel,  layout->pack_left, layout->prefetch,
+                         layout->merge, layout->stream,    layout->epilogue};
+    static const char *const text[] = {"peel",  "pack-left", "prefetch",
+                                       "merge", "stream",    "epilogue"};
+    for (uint32_t i = 0; i < COUNT_OF(flag); i++)
+        if (flag[i])
+            buf_format(buf, " %s", text[i]);
 }
 
 Str rlz_layout_text(const RlzNest *nest, const RlzLayout *layout, Arena *arena) {
@@ -193,6 +302,7 @@ Str rlz_layout_text(const RlzNest *nest, const RlzLayout *layout, Arena *arena) 
     if (nest->prim == CORE_softmax)
         buf_format(&buf, "passes %u ", layout->passes);
     buf_format(&buf, "lanes %u", layout->lanes);
+    further_text(layout, &buf);
     if (layout->split_depth >= 0)
         buf_format(&buf, " split %d over %u", layout->split_depth, layout->split_workers);
     return buf_str(&buf);

@@ -8,18 +8,33 @@
 // The vector registers that a layout may use, in bits: 128, 256 or 512.
 typedef uint32_t RlzTarget;
 
+enum { RLZ_PACK_NONE, RLZ_PACK_ROWS, RLZ_PACK_PANEL };
+enum { RLZ_ORDER_IJ, RLZ_ORDER_JI, RLZ_ORDER_IJK }; // values of the decision; more follow
+
+// A value for each decision of decision.def, which says what they mean.
 typedef struct RlzLayout {
     bool row_wise;    // form: running sums in the output row instead of registers; tile, kblock
                       // and order are then [1, 1], 0 and unused
     uint32_t tile[2]; // [m, n]: results held in accumulators
     uint32_t kblock;  // of the innermost K axis; 0: none
-    uint8_t order[3]; // block loops, outermost first: RlzRole values I, J (, K)
-    uint32_t lanes;   // of a contraction's tile, along J; elsewhere across output elements, along
-                      // the last PARALLEL axis (sums in stripes16 may run along the reduced one)
+    uint8_t
+        order[3];   // block loops, outermost first: RlzRole values I, J, K (K last without kblock)
+    uint32_t lanes; // of a contraction's tile, along J; elsewhere across output elements, along
+                    // the last PARALLEL axis (sums in stripes16 may run along the reduced one)
     int32_t split_depth; // −1: none
     uint32_t split_workers;
-    bool pack;       // operand 1 of a contraction copied to [K, J] before the block loops
+    uint8_t pack;    // operand 1 of a contraction copied: RLZ_PACK_ROWS to [K, J], RLZ_PACK_PANEL
+                     // to [J / n, K, n]
     uint32_t passes; // softmax: 3 or 2
+    bool epilogue;   // the nest has one (RlzNest.epilogue) exactly then
+    bool peel;       // tail
+    bool pack_left;
+    uint32_t iblock; // tiles of rows; 0: none
+    bool prefetch;
+    uint32_t unroll; // ≥ 1
+    bool merge;
+    uint32_t rows; // ≥ 1
+    bool stream;
 } RlzLayout;
 
 // The loops that a split's depth counts, outermost first: each nest axis in steps. A K axis is
@@ -46,8 +61,25 @@ bool rlz_runs_along(const RlzNest *nest);
 RlzLayout rlz_layout_default(const RlzNest *nest, RlzTarget target, uint32_t workers,
                              bool lanes_one);
 RlzLayout rlz_layout_scalar(const RlzNest *nest);
-// One line with every decision that the nest has: "tile [1, 8] order IJ lanes 8 split 0 over 2".
-// Together with the nest's text, the key of a kernel.
+// The same where some decisions are stated (a set of bits by RlzDecision): their values are those
+// of `stated`, the rest follow from them.
+RlzLayout rlz_layout_complete(const RlzNest *nest, RlzTarget target, uint32_t workers,
+                              bool lanes_one, uint32_t decisions, const RlzLayout *stated);
+// One line with every decision that the nest has: "tile [1, 8] order IJ lanes 8 split 0 over 2";
+// those beyond the first ones only where they are not their default. Together with the nest's text,
+// the key of a kernel.
 Str rlz_layout_text(const RlzNest *nest, const RlzLayout *layout, Arena *arena);
+
+// The nest whose outer axes that operand 0 alone carries, and that continue I in memory, are part
+// of I: what a layout with `merge` runs.
+typedef struct RlzMerged {
+    RlzNest nest;
+    RlzOperand input[3];
+} RlzMerged;
+// `nest` itself where the layout does not merge or nothing is to be merged, else &merged->nest.
+const RlzNest *rlz_layout_nest(const RlzNest *nest, const RlzLayout *layout, RlzMerged *merged);
+
+// Operand 1 of a contraction lies along J: consecutive columns are consecutive in memory.
+bool rlz_right_along_j(const RlzNest *nest);
 
 #endif

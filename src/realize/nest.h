@@ -75,6 +75,7 @@ typedef struct RlzNest {
     DType accumulate;  // running sums of products, sum and mean; the arithmetic type unless the
                        // realization says otherwise
     bool multiply_add; // products
+    bool epilogue;     // a contraction whose input 2 is added to each result
     CoreReduce reduce;
     uint32_t axes;
     int64_t extent[RLZ_AXES_MAX];

@@ -6,7 +6,7 @@ typedef struct Reader {
     Context *context;
     Arena *arena;
     RlzRealization *out;
-    RlzJson json;
+    const RlzJson *json;
     bool has_default, has_params, has_state, failed;
 } Reader;
 
@@ -65,7 +65,7 @@ static void read_sites(Reader *r, const RlzMember *member) {
         return;
     }
     RlzMember *site;
-    uint32_t count = rlz_json_members(r->context, r->arena, &r->json, member->value,
+    uint32_t count = rlz_json_members(r->context, r->arena, r->json, member->value,
                                       member->value_at.begin, &site);
     for (uint32_t i = 0; i < count; i++) {
         RlzSite made = {.site = site[i].key, .span = site[i].key_at};
@@ -155,36 +155,65 @@ static void fill_defaults(Reader *r) {
         out->state = stored;
 }
 
-static void read_record(Reader *r, Str path) {
-    Str error;
-    Span where;
-    if (!rlz_json_read(r->context, r->arena, path.at, &r->json, &error, &where)) {
-        refuse(r, where, error);
-        return;
-    }
-    r->out->source = r->json.source;
+static void read_record(Reader *r, json_t *record, uint32_t begin) {
+    r->out->source = r->json->source;
     RlzMember *member;
-    uint32_t count =
-        rlz_json_members(r->context, r->arena, &r->json, r->json.root, r->json.begin, &member);
+    uint32_t count = rlz_json_members(r->context, r->arena, r->json, record, begin, &member);
     for (uint32_t i = 0; i < count; i++)
         read_member(r, &member[i]);
     if (!r->has_default)
-        refuse(r, (Span){r->json.source, r->json.begin, r->json.begin + 1},
+        refuse(r, (Span){r->json->source, begin, begin + 1},
                STR("the record has no `default` type"));
-    rlz_json_free(&r->json);
+}
+
+static void read_file(Reader *r, Str path) {
+    Str error;
+    Span where;
+    RlzJson json;
+    if (!rlz_json_read(r->context, r->arena, path.at, &json, &error, &where)) {
+        refuse(r, where, error);
+        return;
+    }
+    r->json = &json;
+    read_record(r, json.root, json.begin);
+    rlz_json_free(&json);
+}
+
+// A name or "@FILE", from the command line or at a place in a plan.
+static void read_text(Reader *r, Str text, Span span) {
+    r->out->name = str_copy(r->arena, text.at, text.size);
+    if (text.size > 1 && text.at[0] == '@') {
+        read_file(r, str_copy(r->arena, text.at + 1, text.size - 1));
+    } else if (!real_type(text, &r->out->uniform)) {
+        Diag *made =
+            refuse(r, span, str_format(r->arena, "`%s` is no realization", r->out->name.at));
+        static const Str legal[] = {{"f64", 3}, {"f32", 3}, {"bf16", 4}, {"@FILE", 5}};
+        help_spelling(made, r->arena, text, legal, COUNT_OF(legal));
+    }
+}
+
+static Reader reader(Context *context, Arena *arena) {
+    return (Reader){.context = context, .arena = arena, .out = arena_new_of(arena, RlzRealization)};
 }
 
 RlzRealization *rlz_realization_read(Context *context, Arena *arena, Str text) {
-    Reader r = {.context = context, .arena = arena, .out = arena_new_of(arena, RlzRealization)};
-    r.out->name = str_copy(arena, text.at, text.size);
-    if (text.size > 1 && text.at[0] == '@') {
-        read_record(&r, str_copy(arena, text.at + 1, text.size - 1));
-    } else if (!real_type(text, &r.out->uniform)) {
-        Diag *made =
-            refuse(&r, (Span){0}, str_format(arena, "`%s` is no realization", r.out->name.at));
-        static const Str legal[] = {{"f64", 3}, {"f32", 3}, {"bf16", 4}, {"@FILE", 5}};
-        help_spelling(made, arena, text, legal, COUNT_OF(legal));
-    }
+    Reader r = reader(context, arena);
+    read_text(&r, text, (Span){0});
+    fill_defaults(&r);
+    return r.failed ? NULL : r.out;
+}
+
+RlzRealization *rlz_realization_of(Context *context, Arena *arena, const RlzJson *json,
+                                   const RlzMember *member) {
+    Reader r = reader(context, arena);
+    r.json = json;
+    r.out->name = STR("record");
+    if (json_is_object(member->value))
+        read_record(&r, member->value, member->value_at.begin);
+    else if (json_is_string(member->value))
+        read_text(&r, str_of(json_string_value(member->value)), member->value_at);
+    else
+        refuse(&r, member->value_at, STR("`realization` is a name, \"@FILE\" or a record"));
     fill_defaults(&r);
     return r.failed ? NULL : r.out;
 }

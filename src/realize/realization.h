@@ -30,6 +30,11 @@ typedef struct RlzRealization {
 // `text` is "f64", "f32", "bf16" or "@FILE". Null with a diagnostic (E7001) where it is malformed.
 // Under bf16 params and state default to f32.
 RlzRealization *rlz_realization_read(Context *context, Arena *arena, Str text);
+// The same of a plan's "realization": one of those texts, or a record in place.
+struct RlzJson;
+struct RlzMember;
+RlzRealization *rlz_realization_of(Context *context, Arena *arena, const struct RlzJson *json,
+                                   const struct RlzMember *member);
 // Every site must exist and launch; a member of a group must not be typed apart from its root
 // (E7001). Members that the record does not name have their root's type.
 bool rlz_realization_check(const CoreProgram *program, const RlzRealization *realization);

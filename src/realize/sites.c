@@ -1,5 +1,6 @@
 // Realizations and programs: which lets the sites of a record name, and the table of types that
 // executors read.
+#include "realize/sites.h"
 #include "realize/realization.h"
 
 typedef struct Place {
@@ -37,15 +38,26 @@ static CoreLetId root_of(const CoreFn *fn, CoreLetId let) {
     return fn->group && fn->group[let] != CORE_NO_GROUP ? fn->group[let] : let;
 }
 
-static void refuse_unknown(const CoreProgram *program, Arena *arena, const RlzSite *site) {
-    Diag *made = diag(&program->context->diags, E7001, site->span,
-                      str_format(arena, "no site `%s` launches", site->site.at).at);
+bool rlz_site_find(const CoreProgram *program, Str site, CoreFnId *fn, CoreLetId *let) {
+    Place place = find_site(program, program->context->arena, site);
+    *fn = place.fn;
+    *let = place.let;
+    return place.fn != 0;
+}
+
+Str rlz_site_nearest(const CoreProgram *program, Str site, Arena *arena) {
     Vec(Str) legal = {0};
     for (CoreFnId id = 1; id < program->fns.count; id++)
         for (CoreLetId let = 0; let < core_fn(program, id)->lets.count; let++)
             if (launches(core_fn(program, id), let))
                 vec_push(arena, &legal, core_site_text(program, id, let, arena));
-    Str near = nearest_spelling(arena, site->site, legal.at, legal.count);
+    return nearest_spelling(arena, site, legal.at, legal.count);
+}
+
+static void refuse_unknown(const CoreProgram *program, Arena *arena, const RlzSite *site) {
+    Diag *made = diag(&program->context->diags, E7001, site->span,
+                      str_format(arena, "no site `%s` launches", site->site.at).at);
+    Str near = rlz_site_nearest(program, site->site, arena);
     if (near.size)
         diag_help(made, "did you mean `%s`?", near.at);
 }

@@ -265,7 +265,7 @@ static RtKernel *kernel_of(Builder *b, const RlzNest *nest, const RlzLayout *lay
     *slot = program->kernels.count;
     RtKernel *kernel = arena_new_of(b->arena, RtKernel);
     vec_push(b->arena, &program->kernels, kernel);
-    if (program->options.depth == RT_TO_COUNT)
+    if (program->options.depth == RT_TO_COUNT && !program->options.plan)
         return kernel;
     kernel->kernel = krn_lower(nest, layout, b->arena, b->core->context->names);
     kernel->scratch = krn_scratch_size(kernel->kernel);
@@ -278,23 +278,37 @@ static RtKernel *kernel_of(Builder *b, const RlzNest *nest, const RlzLayout *lay
     return kernel;
 }
 
+// The layout of the nest, by the plan, and its kernel; false: the plan's does not fit.
+static bool choose_kernel(Builder *b, RtLaunch *launch) {
+    const RtOptions *options = &b->program->options;
+    uint32_t workers = options->pool ? pool_workers(options->pool) : 1;
+    RlzMachine machine = {options->target, workers, options->backend == RT_NATIVE};
+    if (!rlz_plan_layout(options->plan, launch->fn, launch->let, launch->nest, &machine, b->arena,
+                         &launch->layout))
+        return false;
+    launch->kernel = kernel_of(b, launch->nest, &launch->layout);
+    const Kernel *kernel = launch->kernel->kernel;
+    if (!kernel)
+        return true;
+    launch->workers =
+        (uint32_t)MIN((int64_t)MIN(launch->layout.split_workers, workers), kernel->split_count);
+    launch->workers = MAX(launch->workers, 1);
+    return rlz_plan_split(options->plan, launch->fn, launch->let, launch->nest, &launch->layout,
+                          kernel->split_count);
+}
+
 static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const CoreLetId *operands,
                        uint32_t output) {
     RtProgram *program = b->program;
-    const RtOptions *options = &program->options;
-    uint32_t workers = options->pool ? pool_workers(options->pool) : 1;
-    RlzLayout layout =
-        rlz_layout_default(nest, options->target, workers, options->backend != RT_NATIVE);
     RtLaunch launch = {.fn = data->frame->id,
                        .let = data->root,
                        .leaf = data->leaf < 0 ? 0 : (uint32_t)data->leaf,
                        .nest = nest,
-                       .layout = layout,
                        .workers = 1};
-    launch.kernel = kernel_of(b, nest, &layout);
-    if (layout.split_depth >= 0 && options->depth != RT_TO_COUNT)
-        launch.workers = (uint32_t)MAX(
-            1, MIN((int64_t)layout.split_workers, launch.kernel->kernel->split_count));
+    if (!choose_kernel(b, &launch)) {
+        b->failed = true;
+        return;
+    }
     uint32_t number = program->launches.count;
     RtUse use = {.buffer = arena_array(b->arena, uint32_t, nest->inputs + 1)};
     for (uint32_t i = 0; i < nest->inputs; i++) {

@@ -12,7 +12,7 @@
 #include "core/eval.h"
 #include "kernel/lower.h"
 #include "native/native.h"
-#include "realize/realization.h"
+#include "realize/plan.h"
 
 typedef enum RtBackend { RT_REF, RT_KERNEL, RT_NATIVE } RtBackend;
 
@@ -23,6 +23,7 @@ typedef struct RtOptions {
     RtBackend backend; // KERNEL or NATIVE; the reference evaluator runs Core itself (core_eval)
     RtDepth depth;
     const CoreArithmetic *arithmetic;
+    const RlzPlan *plan; // checked (rlz_plan_check); null: the default of every nest
     RlzTarget target;
     Pool *pool;          // null: one worker
     Native *native;      // NATIVE
@@ -59,7 +60,8 @@ typedef struct RtSummary {
     double build_seconds, compile_seconds;
 } RtSummary;
 
-// Null with diagnostics (a size that overflows, a scalar without a value, LLVM that fails). The
+// Null with diagnostics (a size that overflows, a scalar without a value, a plan whose layout does
+// not fit a nest's shape, LLVM that fails). The
 // arguments' tensors must stay where they are while the program is used. `dims` and `pack`: the
 // entry function's own, as in core_eval. The arena must outlive the program.
 RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, CoreFnId entry,
