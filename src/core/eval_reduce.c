@@ -175,7 +175,10 @@ static double cross_entropy(const Row *row, int64_t target) {
     return apply(&row->minus, log_sum(row), centred(row, x));
 }
 
+// A row whose maximum is infinite has that as its value.
 static double logsumexp(const Row *row) {
+    if (isinf(row->max))
+        return row->max;
     return apply(&row->plus, row->max, log_sum(row));
 }
 

@@ -104,6 +104,17 @@ static void store_cross_entropy(Low *low, const KrnValue *target, const KrnValue
     }
 }
 
+// m + log s, or m where it is infinite.
+static void store_logsumexp(Low *low) {
+    const Row *row = low->data;
+    for (uint32_t p = 0; p < low->pieces; p++) {
+        KrnValue sum = krn_op2(&low->b, KRN_ADD, row->m[p], row->s[p]);
+        KrnValue size = krn_op1(&low->b, KRN_ABS, row->m[p]);
+        KrnValue infinite = krn_op2(&low->b, KRN_EQ, size, number(low, p, INFINITY));
+        low_store(low, &low->piece[p], krn_op3(&low->b, KRN_SELECT, infinite, row->m[p], sum));
+    }
+}
+
 // ---- all ----------------------------------------------------------------------------------------
 
 // The maximum of each piece to row->m and, where it is not loaded, the target's x to `target`.
@@ -163,8 +174,7 @@ static void row_body(Low *low) {
     else if (prim == CORE_cross_entropy)
         store_cross_entropy(low, target, row->s);
     else
-        for (uint32_t p = 0; p < low->pieces; p++)
-            low_store(low, &low->piece[p], krn_op2(&low->b, KRN_ADD, row->m[p], row->s[p]));
+        store_logsumexp(low);
 }
 
 void low_row(Low *low) {
@@ -176,6 +186,8 @@ void low_row(Low *low) {
         row->log = low_program(low, MTH_log, 0, arithmetic);
     low_prepare_constant(low, arithmetic, 0);
     low_prepare_constant(low, arithmetic, -INFINITY);
+    if (low->nest->prim == CORE_logsumexp)
+        low_prepare_constant(low, arithmetic, INFINITY);
     low->data = row;
     low->body = row_body;
     low_run(low);

@@ -254,6 +254,14 @@ static void empty_rows(void **state) {
     expect_elements(&out.parts[1], shape_of(2), reals(-inf, -inf));
 }
 
+static void logsumexp_of_infinite_rows(void **state) {
+    Run r = run_new(state, "fn f(%0 : ℝ[3, 2]) -> ℝ[3] {\n"
+                           "  %1 : ℝ[3] = logsumexp %0 over 1\n  return %1\n}\n");
+    CoreValue in = run_tensor(&r, shape_of(3, 2), reals(-inf, -inf, inf, 1, nan_, inf));
+    CoreValue out = run(&r, &in);
+    expect_elements(&out, shape_of(3), reals(-inf, inf, nan_));
+}
+
 // B32: log-softmax of large scores is finite.
 static void log_softmax_of_large_scores(void **state) {
     static const double x[] = {-781.1664,  -1043.7303, 890.2518,   -1234.9999, -1622.5167,
@@ -375,6 +383,7 @@ int main(void) {
         TEST(softmax_of_refused_rows),
         TEST(softmax_over_another_axis),
         TEST(empty_rows),
+        TEST(logsumexp_of_infinite_rows),
         TEST(log_softmax_of_large_scores),
         TEST(cross_entropy_of_rows),
         TEST(negative_scale_before_softmax),

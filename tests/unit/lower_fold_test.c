@@ -212,7 +212,7 @@ static void expect_row(TestNest *test, const RowValues *row, int64_t *index) {
     }
     index[axis] = 0;
     if (nest->prim == CORE_logsumexp)
-        nest_set(test, index, to_type(type, m + log_s));
+        nest_set(test, index, isinf(m) ? m : to_type(type, m + log_s));
     if (nest->prim == CORE_cross_entropy) {
         double target = row->n ? row->x[(int64_t)nest_get(test, 1, index)] : 0;
         nest_set(test, index, to_type(type, log_s - to_type(type, target - m)));
