@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""export_check.py PRESK FILE ENTRY REALIZATION [ARGS…]: exports an entry as C, compiles it with
-every compiler found (gcc, clang) at -O0, -O2 and -O3 -march=native, runs it on the values of
+"""export_check.py [--all] PRESK FILE ENTRY REALIZATION [ARGS…]: exports an entry as C, compiles it
+with every compiler found (gcc, clang) at -O1, or with --all at -O0, -O2 and -O3 -march=native, runs it on the values of
 `presk run --save-values`, and compares every byte with presk's own result. Exit status 1 on a
 difference. Prints one line."""
 import json
@@ -81,7 +81,10 @@ def write_main(folder, name, header, values):
 
 
 def main():
-    presk, source, entry, realization, *rest = sys.argv[1:]
+    arguments = sys.argv[1:]
+    every = arguments[0] == "--all"
+    levels = [["-O0"], ["-O2"], ["-O3", "-march=native"]] if every else [["-O1"]]
+    presk, source, entry, realization, *rest = arguments[every:]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="presk-export-"))
     common = [source, "--entry", entry, "--realize", realization, *rest]
     try:
@@ -95,7 +98,7 @@ def main():
         bf16 = all(c_type == "uint16_t" for c_type, _, _ in fields(header, "results"))
         builds = 0
         for compiler in filter(shutil.which, ("gcc", "clang-19", "clang")):
-            for flags in (["-O0"], ["-O2"], ["-O3", "-march=native"]):
+            for flags in levels:
                 program = folder / "program"
                 call(compiler, "-std=c99", *flags, "-D_ISOC11_SOURCE", folder / f"{name}.c",
                      folder / "main.c", "-o", program, "-lm")
