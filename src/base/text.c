@@ -98,9 +98,16 @@ Str buf_str(StrBuf *buf) {
     return (Str){buf->at, buf->size};
 }
 
+// Whole numbers stand in full as long as each of their digits means something.
+static bool stands_in_full(double value, double limit) {
+    return value == trunc(value) && fabs(value) < limit;
+}
+
 Str str_of_double(Arena *arena, double value) {
     if (isnan(value))
         return STR("nan");
+    if (stands_in_full(value, 1e15))
+        return str_format(arena, "%.0f", value);
     for (int digits = 1; digits < DBL_DECIMAL_DIG; digits++) {
         Str text = str_format(arena, "%.*g", digits, value);
         if (strtod(text.at, NULL) == value)
@@ -112,6 +119,8 @@ Str str_of_double(Arena *arena, double value) {
 Str str_of_float(Arena *arena, float value) {
     if (isnan(value))
         return STR("nan");
+    if (stands_in_full((double)value, 1e7))
+        return str_format(arena, "%.0f", (double)value);
     for (int digits = 1; digits < FLT_DECIMAL_DIG; digits++) {
         Str text = str_format(arena, "%.*g", digits, (double)value);
         if (strtof(text.at, NULL) == value)

@@ -67,7 +67,11 @@ static void print_rows(Arena *arena, const Tensor *tensor) {
             printf("  …\n");
         printf("  %-*s", label_width, label[r].at);
         for (uint32_t c = 0; c < column.count; c++)
-            printf("%s%*s", column.cut && c == BEFORE ? "  …  " : "  ", width, text[r][c].at);
+            printf("%s%*s",
+                   column.cut && c == BEFORE ? "  …  "
+                   : c || label_width        ? "  "
+                                             : "",
+                   width, text[r][c].at);
         putchar('\n');
     }
 }

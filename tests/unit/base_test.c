@@ -59,6 +59,11 @@ static void strings(void **state) {
     assert_true(str_is(str_of_double(c.arena, 1e-8), "1e-08"));
     assert_true(str_is(str_of_double(c.arena, 1.0 / 3), "0.3333333333333333"));
     assert_true(str_is(str_of_float(c.arena, 0.1f), "0.1"));
+    assert_true(str_is(str_of_float(c.arena, 100), "100"));
+    assert_true(str_is(str_of_float(c.arena, -0.0f), "-0"));
+    assert_true(str_is(str_of_float(c.arena, 1e30f), "1e+30"));
+    assert_true(str_is(str_of_double(c.arena, 12e13), "120000000000000"));
+    assert_true(str_is(str_of_double(c.arena, 1e308 * 10), "inf"));
     assert_int_equal(name_of_c(c.names, "x"), name_of(c.names, STR("x")));
     assert_int_not_equal(name_of_c(c.names, "x"), name_of_c(c.names, "y"));
     Str words[] = {STR("batch"), STR("seq"), STR("model")};
