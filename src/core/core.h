@@ -248,6 +248,11 @@ CoreTree core_tree_substitute(CoreProgram *program, CoreTree tree, const Extent 
 // The type of the leaf or subtree at a path of field names; 0: there is none.
 CoreTypeId core_tree_field(CoreProgram *program, CoreTree tree, uint32_t count, const Name *path);
 
+// The fields of a tree (of its module, or the items of a sequence), in order.
+uint32_t core_tree_count(const CoreProgram *program, CoreTree tree);
+CoreTypeId core_tree_part(CoreProgram *program, CoreTree tree, uint32_t index);
+Name core_tree_part_name(CoreProgram *program, CoreTree tree, uint32_t index);
+
 // Leaves in order: a module's fields as declared, subtrees in place.
 typedef struct CoreLeaf {
     Str path;        // "blocks.0.attn.query.w"

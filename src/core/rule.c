@@ -549,6 +549,92 @@ static CoreTypeId rule_permute(const Rule *rule) {
     return tensor_like(rule, type, type->rank, axes);
 }
 
+// ---- the reverse of the above ---------------------------------------------------------------
+
+static CoreTypeId rule_tree(const Rule *rule) {
+    const CoreType *type = core_type(rule->program, rule->stated);
+    if (!rule->stated || type->kind != CORE_PARAMS ||
+        core_tree_count(rule->program, type->tree) != rule->count)
+        return refuse(rule, "`tree` needs a value for each field of its type");
+    for (uint32_t i = 0; i < rule->count; i++) {
+        CoreTypeId field = core_tree_part(rule->program, type->tree, i);
+        if (!core_type_same(rule->program, field, operand_id(rule, i)))
+            return refuse(rule, "field %u of `tree` is %s, not %s", i, show(rule, field),
+                          show_operand(rule, i));
+    }
+    return rule->stated;
+}
+
+// Does a chain of `count` axes agree in extents?
+static bool same_axes(const CoreAxis *a, const CoreAxis *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (a[i].extent != b[i].extent)
+            return false;
+    return true;
+}
+
+// x · w = y, up to names.
+static bool is_dot(const CoreType *x, const CoreType *w, const CoreType *y) {
+    return x->rank && w->rank && y->rank == x->rank + w->rank - 2 &&
+           x->axes[x->rank - 1].extent == w->axes[0].extent &&
+           same_axes(x->axes, y->axes, x->rank - 1) &&
+           same_axes(w->axes + 1, y->axes + x->rank - 1, w->rank - 1);
+}
+
+// The index of pick and its reverse, or of gather and its reverse: x indexed gives y.
+static bool is_indexed(const Rule *rule, const CoreType *x, const CoreType *index,
+                       const CoreType *y) {
+    if (rule->prim == CORE_scatter_add)
+        return x->rank && y->rank == index->rank + x->rank - 1 &&
+               core_bound_fits(rule->program, index->bound, x->axes[0].extent) &&
+               same_axes(index->axes, y->axes, index->rank) &&
+               same_axes(x->axes + 1, y->axes + index->rank, x->rank - 1);
+    uint32_t axis = rule->attr->axis;
+    return axis < x->rank && y->rank == x->rank - 1 && index->rank == y->rank &&
+           core_bound_fits(rule->program, index->bound, x->axes[axis].extent) &&
+           same_axes(x->axes, y->axes, axis) &&
+           same_axes(x->axes + axis + 1, y->axes + axis, y->rank - axis) &&
+           same_axes(index->axes, y->axes, y->rank);
+}
+
+static CoreTypeId rule_reverse_stated(const Rule *rule) {
+    if (!need_tensors(rule))
+        return 0;
+    const CoreType *a = operand(rule, 0), *b = operand(rule, 1);
+    const CoreType *type = core_type(rule->program, rule->stated);
+    bool fits = rule->stated && type->kind == CORE_REAL;
+    if (fits && rule->prim == CORE_dot_vjp_l)
+        fits = is_dot(type, b, a);
+    else if (fits && rule->prim == CORE_dot_vjp_r)
+        fits = is_dot(a, type, b);
+    else if (fits)
+        fits = b->kind == CORE_IDX && is_indexed(rule, type, b, a);
+    return fits ? rule->stated
+                : refuse(rule, "`%s` of %s and %s does not give %s", text(rule),
+                         show_operand(rule, 0), show_operand(rule, 1),
+                         rule->stated ? show(rule, rule->stated) : "a stated type");
+}
+
+// Rows and extremes: the result has the first operand's type, the cotangent that of the value.
+static CoreTypeId rule_reverse_row(const Rule *rule) {
+    CoreAxis axis, left[RANK_MAX];
+    bool extreme = rule->prim == CORE_reduce_max_vjp || rule->prim == CORE_reduce_min_vjp;
+    if (extreme ? !need_tensors(rule) : !row_axis(rule, &axis))
+        return 0;
+    const CoreType *x = operand(rule, 0), *ct = operand(rule, rule->count - 1);
+    uint64_t axes = extreme ? rule->attr->axes : UINT64_C(1) << rule->attr->axis;
+    uint32_t rank = reduce_axes(rule, x, axes, false, left);
+    bool fits = rule->prim == CORE_softmax_vjp
+                    ? ct->rank == x->rank && same_axes(ct->axes, x->axes, x->rank)
+                    : ct->rank == rank && same_axes(ct->axes, left, rank);
+    if (fits && rule->prim == CORE_cross_entropy_vjp)
+        fits = operand(rule, 1)->kind == CORE_IDX && operand(rule, 1)->rank == rank &&
+               core_bound_fits(rule->program, operand(rule, 1)->bound, axis.extent);
+    return fits ? real(rule, x->rank, x->axes)
+                : refuse(rule, "the cotangent of `%s` over %s cannot be %s", text(rule),
+                         show_operand(rule, 0), show_operand(rule, rule->count - 1));
+}
+
 // ---- all ------------------------------------------------------------------------------------
 
 static CoreTypeId rule_of(const Rule *rule) {
@@ -584,6 +670,18 @@ static CoreTypeId rule_of(const Rule *rule) {
         return rule_ein(rule);
     case CORE_permute:
         return rule_permute(rule);
+    case CORE_tree:
+        return rule_tree(rule);
+    case CORE_dot_vjp_l:
+    case CORE_dot_vjp_r:
+    case CORE_pick_vjp:
+    case CORE_scatter_add:
+        return rule_reverse_stated(rule);
+    case CORE_softmax_vjp:
+    case CORE_cross_entropy_vjp:
+    case CORE_reduce_max_vjp:
+    case CORE_reduce_min_vjp:
+        return rule_reverse_row(rule);
     default:
         break;
     }

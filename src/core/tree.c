@@ -107,6 +107,23 @@ CoreTypeId core_tree_field(CoreProgram *program, CoreTree tree, uint32_t count, 
     return core_type_params(program, tree);
 }
 
+uint32_t core_tree_count(const CoreProgram *program, CoreTree tree) {
+    const CoreTreeNode *node = core_tree(program, tree);
+    return node->module ? program->modules.at[node->module].fields.count : node->count;
+}
+
+Name core_tree_part_name(CoreProgram *program, CoreTree tree, uint32_t index) {
+    const CoreTreeNode *node = core_tree(program, tree);
+    if (node->module)
+        return program->modules.at[node->module].fields.at[index].name;
+    return name_of(program->context->names, str_format(program->arena, "%u", index));
+}
+
+CoreTypeId core_tree_part(CoreProgram *program, CoreTree tree, uint32_t index) {
+    Name name = core_tree_part_name(program, tree, index);
+    return core_tree_field(program, tree, 1, &name);
+}
+
 typedef Vec(CoreLeaf) Leaves;
 
 static void collect(CoreProgram *program, CoreTree tree, Str path, Arena *arena, Leaves *leaves);

@@ -1,0 +1,218 @@
+// Emitting into the work function, and collecting cotangents.
+#include "ad/sweep.h"
+
+CoreTypeId ad_type(const AdSweep *s, CoreLetId let) {
+    return core_let(s->work, let)->type;
+}
+
+CoreLetId ad_emit(AdSweep *s, CorePrim prim, uint32_t count, const CoreLetId *operands,
+                  const CoreAttr *attr, CoreTypeId stated) {
+    Str why = {0};
+    CoreTypeId type =
+        core_type_rule(s->program, s->work, prim, count, operands, attr, stated, &why);
+    if (!type)
+        bug("a derivative of %s emits an ill-typed %s: %s",
+            name_c(s->program->context->names, s->fn->name), core_prims[prim].text, why.at);
+    return core_let_add(s->program, s->work, prim, type, count, operands, attr, 0, s->span);
+}
+
+CoreLetId ad_emit1(AdSweep *s, CorePrim prim, CoreLetId a) {
+    return ad_emit(s, prim, 1, &a, NULL, 0);
+}
+
+CoreLetId ad_emit2(AdSweep *s, CorePrim prim, CoreLetId a, CoreLetId b) {
+    return ad_emit(s, prim, 2, (CoreLetId[]){a, b}, NULL, 0);
+}
+
+CoreLetId ad_emit3(AdSweep *s, CorePrim prim, CoreLetId a, CoreLetId b, CoreLetId c) {
+    return ad_emit(s, prim, 3, (CoreLetId[]){a, b, c}, NULL, 0);
+}
+
+static CoreLetId emit_scalar(AdSweep *s, CoreScalar scalar) {
+    CoreAttr attr = {.scalar = scalar};
+    return ad_emit(s, CORE_scalar, 0, NULL, &attr, core_type_real(s->program, 0, NULL));
+}
+
+CoreLetId ad_scalar(AdSweep *s, const char *number) {
+    const Rational *value = rational_of_text(s->arena, str_of(number));
+    check_that(value);
+    return emit_scalar(s, core_scalar_rational(s->program, value));
+}
+
+CoreLetId ad_exact(AdSweep *s, CoreLetId let, CoreTypeId type) {
+    CoreTypeId now = ad_type(s, let);
+    if (now == type)
+        return let;
+    // Equal extents under other names are a view, anything smaller is broadcast.
+    CorePrim prim = core_type_same(s->program, now, type) ? CORE_view : CORE_copy;
+    if (core_type(s->program, type)->kind == CORE_PARAMS)
+        return let;
+    return ad_emit(s, prim, 1, &let, NULL, type);
+}
+
+static CoreLetId zero_tree(AdSweep *s, CoreTypeId type) {
+    CoreTree tree = core_type(s->program, type)->tree;
+    uint32_t count = core_tree_count(s->program, tree);
+    CoreLetId *fields = arena_array(s->arena, CoreLetId, count + 1);
+    for (uint32_t i = 0; i < count; i++)
+        fields[i] = ad_zeros(s, core_tree_part(s->program, tree, i));
+    return ad_emit(s, CORE_tree, count, fields, NULL, type);
+}
+
+CoreLetId ad_zeros(AdSweep *s, CoreTypeId id) {
+    const CoreType *type = core_type(s->program, id);
+    switch (type->kind) {
+    case CORE_REAL: {
+        CoreLetId zero = ad_scalar(s, "0");
+        return ad_emit(s, CORE_copy, 1, &zero, NULL, id);
+    }
+    case CORE_PARAMS:
+        return zero_tree(s, id);
+    case CORE_TUPLE: {
+        CoreLetId *parts = arena_array(s->arena, CoreLetId, type->parts + 1);
+        for (uint32_t i = 0; i < type->parts; i++)
+            parts[i] = ad_zeros(s, type->part[i]);
+        return ad_emit(s, CORE_tuple, type->parts, parts, NULL, 0);
+    }
+    case CORE_IDX:
+        break;
+    }
+    bug("an index has no cotangent");
+}
+
+// ---- collecting -----------------------------------------------------------------------------
+
+void ad_reach(AdSweep *s, CoreLetId let, CoreLetId cotangent) {
+    if (!s->active[let])
+        return;
+    AdCotangent *at = &s->reached[let];
+    at->let = at->let == AD_NONE ? cotangent : ad_emit2(s, CORE_add, at->let, cotangent);
+}
+
+static bool is_one(const AdSweep *s, Extent extent) {
+    int64_t value;
+    return extent != EXTENT_PACK && extent_is_int(s->program->extents, extent, &value) &&
+           value == 1;
+}
+
+// The axes of `from` along which `to`, aligned from the right, was broadcast.
+static uint64_t broadcast_axes(const AdSweep *s, const CoreType *from, const CoreType *to) {
+    uint64_t axes = 0;
+    for (uint32_t i = 0; i < from->rank; i++) {
+        bool absent = i + to->rank < from->rank;
+        uint32_t place = i + to->rank - from->rank;
+        if (absent || (is_one(s, to->axes[place].extent) && !is_one(s, from->axes[i].extent)))
+            axes |= UINT64_C(1) << i;
+    }
+    return axes;
+}
+
+void ad_reach_broadcast(AdSweep *s, CoreLetId let, CoreLetId cotangent, CoreTypeId result) {
+    if (!s->active[let])
+        return;
+    CoreTypeId to = core_let(s->fn, let)->type;
+    uint64_t axes = 0;
+    bool tree = core_type(s->program, result)->kind == CORE_PARAMS;
+    if (!tree)
+        axes = broadcast_axes(s, core_type(s->program, result), core_type(s->program, to));
+    if (axes) {
+        // Each place that read the operand contributes, so the cotangent has its full extents here.
+        CoreLetId full = ad_exact(s, cotangent, result);
+        CoreAttr attr = {.axes = axes};
+        cotangent = ad_emit(s, CORE_sum, 1, &full, &attr, 0);
+        if (!core_type_same(s->program, ad_type(s, cotangent), to))
+            cotangent = ad_emit(s, CORE_view, 1, &cotangent, NULL, to);
+    }
+    ad_reach(s, let, cotangent);
+}
+
+void ad_reach_field(AdSweep *s, CoreLetId tree, uint32_t path_count, const Name *path,
+                    CoreLetId cotangent) {
+    if (!s->active[tree])
+        return;
+    AdPart part = {path_count, path, cotangent};
+    vec_push(s->arena, &s->reached[tree].fields, part);
+}
+
+void ad_reach_part(AdSweep *s, CoreLetId tuple, uint32_t part, CoreLetId cotangent) {
+    if (!s->active[tuple])
+        return;
+    AdCotangent *at = &s->reached[tuple];
+    if (!at->parts) {
+        at->part_count = core_type(s->program, core_let(s->fn, tuple)->type)->parts;
+        at->parts = arena_array(s->arena, CoreLetId, at->part_count + 1);
+        for (uint32_t i = 0; i < at->part_count; i++)
+            at->parts[i] = AD_NONE;
+    }
+    CoreLetId *place = &at->parts[part];
+    *place = *place == AD_NONE ? cotangent : ad_emit2(s, CORE_add, *place, cotangent);
+}
+
+// ---- putting together -----------------------------------------------------------------------
+
+static CoreLetId collected_tree(AdSweep *s, CoreTree tree, uint32_t count, const AdPart *parts,
+                                uint32_t depth);
+
+// The cotangent of one field: the parts that go to it or below it.
+static CoreLetId collected_field(AdSweep *s, CoreTypeId type, Name name, uint32_t count,
+                                 const AdPart *parts, uint32_t depth) {
+    AdPart *below = arena_array(s->arena, AdPart, count + 1);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (parts[i].path_count > depth && parts[i].path[depth] == name)
+            below[found++] = parts[i];
+    if (!found)
+        return ad_zeros(s, type);
+    if (core_type(s->program, type)->kind == CORE_PARAMS)
+        return collected_tree(s, core_type(s->program, type)->tree, found, below, depth + 1);
+    CoreLetId sum = below[0].cotangent;
+    for (uint32_t i = 1; i < found; i++)
+        sum = ad_emit2(s, CORE_add, sum, below[i].cotangent);
+    return ad_exact(s, sum, type);
+}
+
+static CoreLetId collected_tree(AdSweep *s, CoreTree tree, uint32_t count, const AdPart *parts,
+                                uint32_t depth) {
+    CoreLetId whole = AD_NONE;
+    bool below = false;
+    for (uint32_t i = 0; i < count; i++) {
+        below = below || parts[i].path_count > depth;
+        if (parts[i].path_count == depth)
+            whole = whole == AD_NONE ? parts[i].cotangent
+                                     : ad_emit2(s, CORE_add, whole, parts[i].cotangent);
+    }
+    if (!below)
+        return whole;
+    uint32_t fields = core_tree_count(s->program, tree);
+    CoreLetId *field = arena_array(s->arena, CoreLetId, fields + 1);
+    for (uint32_t i = 0; i < fields; i++)
+        field[i] = collected_field(s, core_tree_part(s->program, tree, i),
+                                   core_tree_part_name(s->program, tree, i), count, parts, depth);
+    CoreTypeId type = core_type_params(s->program, tree);
+    CoreLetId built = ad_emit(s, CORE_tree, fields, field, NULL, type);
+    return whole == AD_NONE ? built : ad_emit2(s, CORE_add, whole, built);
+}
+
+static CoreLetId collected_tuple(AdSweep *s, const AdCotangent *at, const CoreType *type) {
+    CoreLetId *part = arena_array(s->arena, CoreLetId, at->part_count + 1);
+    for (uint32_t i = 0; i < at->part_count; i++)
+        part[i] = at->parts[i] == AD_NONE ? ad_zeros(s, type->part[i])
+                                          : ad_exact(s, at->parts[i], type->part[i]);
+    return ad_emit(s, CORE_tuple, at->part_count, part, NULL, 0);
+}
+
+CoreLetId ad_collected(AdSweep *s, CoreLetId let) {
+    AdCotangent *at = &s->reached[let];
+    const CoreType *type = core_type(s->program, core_let(s->fn, let)->type);
+    if (at->fields.count) {
+        if (at->let != AD_NONE)
+            ad_reach_field(s, let, 0, NULL, at->let);
+        at->let = collected_tree(s, type->tree, at->fields.count, at->fields.at, 0);
+        at->fields.count = 0;
+    } else if (at->parts) {
+        check_that(at->let == AD_NONE);
+        at->let = collected_tuple(s, at, type);
+        at->parts = NULL;
+    }
+    return at->let;
+}
