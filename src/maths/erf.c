@@ -1,4 +1,4 @@
-// The error function and gelu. Coefficients as in exp.c.
+// The error function, gelu and its derivative. Coefficients as in exp.c.
 #include "maths/build.h"
 
 // erf(x) / x − 1 as a polynomial in x²: 2^−30.1 of erf for |x| ≤ 0.95 in F32, 2^−56.3 for |x| ≤ 1.
@@ -72,4 +72,19 @@ Val mth_build_gelu(MthBuild *b, const Val *arg) {
     Val tail = mth_exp_scaled(b, e, mul(b, e.part, mul(b, half, scaled_complement(b, t))));
     Val above = choose(b, less(b, arg[0], number(b, 0)), number(b, -0.0), arg[0]);
     return sub(b, above, tail);
+}
+
+// Φ(x) + x φ(x), φ = Φ' being e^(−x²/2) / sqrt(2π). At −x it is D = e^(−x²/2) (e^(x²/2) Φ(−x) −
+// x / sqrt(2π)) for x ≥ 0, and 1 − D at x. D changes its sign at 0.75 and is −0 from the limit on.
+Val mth_build_gelu_slope(MthBuild *b, const Val *arg) {
+    Val x = at_most(b, magnitude(b, arg[0]), constant(b, 15, 39));
+    MthExp e = exp_minus_square(b, x, 0.5);
+    Val t = mul(b, x, constant(b, 0x1.6a09e6p-1, 0x1.6a09e667f3bcdp-1));
+    Val half = mul(b, scaled_complement(b, t), number(b, 0.5));
+    Val density = constant(b, 0x1.988454p-2, 0x1.9884533d43651p-2);
+    Val density_low = constant(b, -0x1.857936p-27, -0x1.cbc0d30ebfd15p-56);
+    Val rest = fused(b, negated(b, x), density_low, half);
+    Val both = fused(b, negated(b, x), density, rest);
+    Val below = mth_exp_scaled(b, e, mul(b, e.part, both));
+    return choose(b, less(b, arg[0], number(b, 0)), below, sub(b, number(b, 1), below));
 }

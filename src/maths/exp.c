@@ -76,12 +76,18 @@ Val mth_build_silu(MthBuild *b, const Val *arg) {
     return logistic_times(b, factor, arg[0], MTH_NO_LOW);
 }
 
-// x (1 + tanh u) / 2 = x / (1 + e^−2u), u = sqrt(2/π) (x + 0.044715 x³). The exponent is carried
-// in two numbers: 2u = x (c + d x²) with c = 2 sqrt(2/π), d = 0.044715 c.
-Val mth_build_gelu_tanh(MthBuild *b, const Val *arg) {
-    Val limit = constant(b, 14, 30);
-    Val x = at_least(b, at_most(b, arg[0], limit), negated(b, limit));
-    Val c = constant(b, 0x1.988454p0, 0x1.9884533d43651p0);
+// 2u = 2 sqrt(2/π) (x + 0.044715 x³) = x (c + d x²) in two numbers.
+typedef struct TanhArgument {
+    Val square; // x²
+    Val y, y_low;
+} TanhArgument;
+
+static Val tanh_c(MthBuild *b) {
+    return constant(b, 0x1.988454p0, 0x1.9884533d43651p0);
+}
+
+static TanhArgument tanh_argument(MthBuild *b, Val x) {
+    Val c = tanh_c(b);
     Val c_low = constant(b, -0x1.857936p-25, -0x1.cbc0d30ebfd15p-54);
     Val d = constant(b, 0x1.2444f2p-4, 0x1.2444f2a4d8b4bp-4);
     Val d_low = constant(b, 0x1.49b16ap-29, -0x1.6c843a29d1c7p-61);
@@ -97,7 +103,31 @@ Val mth_build_gelu_tanh(MthBuild *b, const Val *arg) {
     Val sum_low = add(b, lost, add(b, cubic_low, c_low));
     Val y = mul(b, x, sum);
     Val y_low = fused(b, x, sum_low, fused(b, x, sum, negated(b, y)));
-    return logistic_times(b, at_least(b, arg[0], negated(b, limit)), y, y_low);
+    return (TanhArgument){square, y, y_low};
+}
+
+// x (1 + tanh u) / 2 = x / (1 + e^−2u), u = sqrt(2/π) (x + 0.044715 x³).
+Val mth_build_gelu_tanh(MthBuild *b, const Val *arg) {
+    Val limit = constant(b, 14, 30);
+    Val x = at_least(b, at_most(b, arg[0], limit), negated(b, limit));
+    TanhArgument a = tanh_argument(b, x);
+    return logistic_times(b, at_least(b, arg[0], negated(b, limit)), a.y, a.y_low);
+}
+
+// With e = e^−2u and y' = (2u)' = c + 3 d x² the derivative is D = e (1 + e − x y') / (1 + e)² at
+// −x and 1 − D at x, for x ≥ 0. D changes its sign at 0.75 and is −0 from the limit on.
+Val mth_build_gelu_tanh_slope(MthBuild *b, const Val *arg) {
+    Val x = at_most(b, magnitude(b, arg[0]), constant(b, 14, 30)), one = number(b, 1);
+    TanhArgument a = tanh_argument(b, x);
+    Val minus = at_least(b, negated(b, a.y), constant(b, -120, -780));
+    MthExp e = mth_exp_parts(b, minus, negated(b, a.y_low));
+    Val denominator = add(b, one, mth_exp_scaled(b, e, e.part));
+    Val three_d = constant(b, 0x1.b6676cp-3, 0x1.b6676bf7450fp-3);
+    Val slope = fused(b, three_d, a.square, tanh_c(b));
+    Val both = fused(b, negated(b, x), slope, denominator);
+    Val fraction = quotient(b, both, mul(b, denominator, denominator));
+    Val below = mth_exp_scaled(b, e, mul(b, e.part, fraction));
+    return choose(b, less(b, arg[0], number(b, 0)), below, sub(b, one, below));
 }
 
 // (tanh x − x) / x³ as a polynomial in x² for |x| ≤ 1: 2^−27.7 of tanh in F32, 2^−59.8 in F64.

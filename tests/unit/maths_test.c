@@ -48,6 +48,9 @@ static double limit_of(MthFunction function, DType type) {
     case MTH_sin:
     case MTH_cos:
         return 1;
+    case MTH_gelu_slope:
+    case MTH_gelu_tanh_slope:
+        return 6;
     case MTH_gelu:
         return type == F32 ? 6 : 12;
     default:
@@ -114,6 +117,8 @@ static void infinities(void **state) {
                   {MTH_silu, -0.0, INFINITY},
                   {MTH_softplus, 0, INFINITY},
                   {MTH_gelu, -0.0, INFINITY},
+                  {MTH_gelu_slope, -0.0, 1},
+                  {MTH_gelu_tanh_slope, -0.0, 1},
                   {MTH_sin, NAN, NAN},
                   {MTH_gelu_tanh, -0.0, INFINITY},
                   {MTH_cos, NAN, NAN},
@@ -140,6 +145,8 @@ static void zeros(void **state) {
         expect_both(MTH_cos, sign * 0.0, 1);
         expect_both(MTH_log, sign * 0.0, -INFINITY);
         expect_both(MTH_sigmoid, sign * 0.0, 0.5);
+        expect_both(MTH_gelu_slope, sign * 0.0, 0.5);
+        expect_both(MTH_gelu_tanh_slope, sign * 0.0, 0.5);
         expect_both(MTH_relu, sign * 0.0, 0.0);
         expect_both(MTH_abs, sign * 0.0, 0.0);
     }
@@ -268,6 +275,22 @@ static void two_gelus(void **state) {
     assert_true(fabs(fabs(gap) - 4.7e-4) < 0.1e-4);
 }
 
+// Large arguments, and Φ(1) + φ(1).
+static void slopes_of_gelu(void **state) {
+    (void)state;
+    static const MthFunction slopes[] = {MTH_gelu_slope, MTH_gelu_tanh_slope};
+    for (int i = 0; i < 2; i++) {
+        static const double far[] = {41, 100, 0x1p100};
+        for (uint32_t k = 0; k < COUNT_OF(far); k++) {
+            expect_both(slopes[i], far[k], 1);
+            expect_both(slopes[i], -far[k], -0.0);
+        }
+        assert_true(f64(slopes[i], -0.76) < 0 && f64(slopes[i], -0.74) > 0);
+    }
+    assert_true(fabs(f64(MTH_gelu_slope, 1) - 1.0833154705876863) < 0x1p-51);
+    assert_true(fabs(f64(MTH_gelu_tanh_slope, 1) - 1.0829640838457826) < 0x1p-51);
+}
+
 // B39: an invalid operand gives NaN.
 static void invalid_operands(void **state) {
     (void)state;
@@ -335,6 +358,7 @@ int main(void) {
         cmocka_unit_test(minimum_and_maximum),
         cmocka_unit_test(softplus_of_large_values),
         cmocka_unit_test(two_gelus),
+        cmocka_unit_test(slopes_of_gelu),
         cmocka_unit_test(invalid_operands),
         cmocka_unit_test(powers_multiply_from_the_left),
         cmocka_unit_test(comparisons_and_choices),
