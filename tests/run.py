@@ -183,6 +183,7 @@ class Suite:
     def docs(self):
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
             yield str(path.relative_to(ROOT)), lambda p=path: self.run_document(p)
+        yield "docs/codes", self.run_document_codes
 
     def run_document(self, path):
         document = Document(path, ROOT, self.build, run, self.options.bless)

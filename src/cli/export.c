@@ -58,11 +58,11 @@ static uint32_t list_results(CliEntry *entry, const CoreValue *result, RtExporte
 }
 
 static int write_file(CliArgs *args, Str path, Str text) {
-    Str error;
+    Str error = STR("its folder cannot be made");
     if (file_make_folders(args->arena, path.at) &&
         file_write(args->arena, path.at, text.at, text.size, &error))
         return CLI_FINE;
-    diag(&args->context->diags, E6018, (Span){0}, path.at, error.at ? error.at : "no folder");
+    diag(&args->context->diags, E6018, (Span){0}, path.at, error.at);
     return cli_report(args);
 }
 

@@ -186,7 +186,7 @@ static void read_text(Reader *r, Str text, Span span) {
         read_file(r, str_copy(r->arena, text.at + 1, text.size - 1));
     } else if (!real_type(text, &r->out->uniform)) {
         Diag *made =
-            refuse(r, span, str_format(r->arena, "`%s` is no realization", r->out->name.at));
+            refuse(r, span, str_format(r->arena, "`%s` is not a realization", r->out->name.at));
         static const Str legal[] = {{"f64", 3}, {"f32", 3}, {"bf16", 4}, {"@FILE", 5}};
         help_spelling(made, r->arena, text, legal, COUNT_OF(legal));
     }

@@ -270,6 +270,11 @@ uint32_t rt_bind_find(RtBinding *b, Str name) {
     Diag *made = diag(diags_of(b), E6008, b->fn->span, name.at,
                       name_c(b->core->context->names, b->fn->name));
     Str near = nearest_spelling(b->arena, name, names, b->fn->params);
+    StrBuf all = {.arena = b->arena};
+    for (uint32_t i = 0; i < b->fn->params; i++)
+        buf_format(&all, "%s%s", i ? ", " : "", names[i].at);
+    if (b->fn->params)
+        diag_note(made, "its inputs are %s", buf_str(&all).at);
     if (near.size)
         diag_help(made, "did you mean `%s`?", near.at);
     return b->fn->params;
@@ -282,8 +287,10 @@ bool rt_bind_input(RtBinding *b, Str name, const Tensor *tensor, DType real, Str
     const CoreLet *param = core_let(b->fn, i);
     const CoreType *type = core_type(b->core, param->type);
     if (type->kind != CORE_REAL && type->kind != CORE_IDX) {
-        diag(diags_of(b), E6010, param->span, name.at,
-             core_type_text(b->core, param->type, b->arena).at);
+        Diag *made = diag(diags_of(b), E6010, param->span, name.at,
+                          core_type_text(b->core, param->type, b->arena).at);
+        if (type->kind == CORE_PARAMS)
+            diag_help(made, "a parameter tree is given with --params @FILE");
         return false;
     }
     b->given[i] = true;

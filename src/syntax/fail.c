@@ -30,9 +30,9 @@ static const struct {
     {"class", "a record of parameters and functions is a `module`"},
     {"struct", "a record of parameters and functions is a `module`"},
     {"from", "a file is imported by `import \"path\" as name`"},
-    {"and", "masks are combined with `*`"},
-    {"or", "masks are combined with `where(a, 1, b)`"},
-    {"not", "`where(mask, 0, 1)` is the opposite of a mask"},
+    {"and", "`m * n == 1` is the mask where both `m` and `n` hold"},
+    {"or", "`m + n > 0` is the mask where `m` or `n` holds"},
+    {"not", "`m == 0` is the opposite of the mask `m`"},
 };
 
 // Marks that are one thing elsewhere and two here.
@@ -47,7 +47,7 @@ static const struct {
     {SYN_TOKEN_COMMA, SYN_TOKEN_BRACKET_END, "no comma stands behind the last item"},
     {SYN_TOKEN_COMMA, SYN_TOKEN_BRACE_END, "no comma stands behind the last item"},
     {SYN_TOKEN_ASSIGN, SYN_TOKEN_GT, "the type of a result follows `->`"},
-    {SYN_TOKEN_BAR, SYN_TOKEN_BAR, "masks are combined with `where(a, 1, b)`"},
+    {SYN_TOKEN_BAR, SYN_TOKEN_BAR, "`m + n > 0` is the mask where `m` or `n` holds"},
 };
 
 // Words that begin something, so that a misspelled one is noticed at the token behind it.
@@ -204,7 +204,7 @@ void syn_fail_chain(SynParser *p, const SynToken *first) {
     p->failed = true;
     Diag *d = diag(&p->context->diags, E0009, span_of(p, found));
     diag_label(d, span_of(p, first), "the comparison before it");
-    diag_help(d, "`(a < b) * (b < c)` is the mask of both");
+    diag_help(d, "`(a < b) * (b < c) == 1` is the mask of both");
 }
 
 void syn_fail_depth(SynParser *p) {

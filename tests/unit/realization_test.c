@@ -35,7 +35,7 @@ static void uniform(void **state) {
     assert_int_equal(r->params, F64);
     assert_null(rlz_realization_read(&c, c.arena, STR("f23")));
     assert_string_equal(diags_render(&c.diags, c.arena, DIAG_PLAIN).at,
-                        "error[E7001]: realization: `f23` is no realization\n"
+                        "error[E7001]: realization: `f23` is not a realization\n"
                         "   = note: expected one of: f64, f32, bf16, @FILE\n"
                         "   = help: did you mean `f32`?\n");
     context_free(&c);
