@@ -51,7 +51,8 @@ static int bind_pack(CliEntry *entry) {
     for (const char *at = text; *at;) {
         char *end;
         extent[rank] = strtoll(at, &end, 10);
-        if (end == at || extent[rank] < 0 || (*end && *end != ',') || rank + 1 == RANK_MAX)
+        if (end == at || extent[rank] < 0 || (*end && *end != ',') || (*end && !end[1]) ||
+            rank + 1 == RANK_MAX)
             return cli_usage(args, "--pack is a list of extents, not `%s`", text);
         rank++;
         at = *end ? end + 1 : end;

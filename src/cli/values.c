@@ -27,8 +27,11 @@ static int give_inputs(CliEntry *entry) {
     uint32_t count = cli_list(args, "in", args->arena, &texts);
     for (uint32_t i = 0; i < count; i++) {
         Str name, value;
-        if (!cli_split(args->arena, texts[i], &name, &value))
+        if (!cli_split(args->arena, texts[i], &name, &value) || !value.size || str_is(value, "@"))
             return cli_usage(args, "--in is NAME=@FILE, not `%s`", texts[i]);
+        for (uint32_t j = 0; j < i; j++)
+            if (strncmp(texts[i], texts[j], name.size + 1u) == 0)
+                return cli_usage(args, "the input %s is given twice", name.at);
         RtPath path = path_of(entry, value.at);
         Tensor tensor;
         Str by = str_format(args->arena, "the input %s (%s)", name.at, path.path);
@@ -53,8 +56,9 @@ static int find_tree(CliEntry *entry, uint32_t *parameter) {
                      name_c(entry->args->context->names, b->fn->name));
 }
 
-static Str model_name(const CliEntry *entry, uint32_t parameter) {
-    CoreTree tree = core_type(entry->core, core_let(entry->binding->fn, parameter)->type)->tree;
+// The module of a parameter tree.
+static Str model_name(const CliEntry *entry, CoreTypeId type) {
+    CoreTree tree = core_type(entry->core, type)->tree;
     CoreModuleId module = core_tree(entry->core, tree)->module;
     return module ? name_str(entry->args->context->names, entry->core->modules.at[module].name)
                   : STR("model");
@@ -84,7 +88,8 @@ static int give_parameters(CliEntry *entry) {
         named[i].name = leaves[i].path;
         named[i].tensor = tensor_new(args->arena, F64, shape.rank, shape.extent);
     }
-    if (!rt_checkpoint_read(&path, model_name(entry, parameter), count, named))
+    if (!rt_checkpoint_read(&path, model_name(entry, core_let(entry->binding->fn, parameter)->type),
+                            count, named))
         return cli_report(args);
     Str by = str_format(args->arena, "the parameters (%s)", path.path);
     for (uint32_t i = 0; i < count; i++)
@@ -227,7 +232,7 @@ bool cli_values_save(CliEntry *entry, const char *folder) {
         Str stem = str_format(arena, "%s/%s", folder, rt_bind_name(b, i).at);
         RtPath path = path_of(entry, str_format(arena, "%s.npy", stem.at).at);
         if (!file_make_folders(arena, path.path) && !file_exists(folder)) {
-            diag(&entry->args->context->diags, E6014, (Span){0}, folder,
+            diag(&entry->args->context->diags, E5002, (Span){0}, folder,
                  "the folder cannot be made");
             return false;
         }
@@ -258,23 +263,34 @@ int cli_values_can_write(CliEntry *entry, const char *text) {
     if (!several && !ends_with(path.path, ".npy") && !ends_with(path.path, ".psk.d"))
         return cli_usage(args, "a result is written as .npy, .psk.d or .safetensors, not `%s`",
                          path.path);
-    uint32_t count = tensors_of_type(entry, entry->binding->fn->type);
+    CoreTypeId type = entry->binding->fn->type;
+    uint32_t count = tensors_of_type(entry, type);
+    if (core_type(entry->core, type)->kind == CORE_PARAMS)
+        several = several || ends_with(path.path, ".psk.d"); // a checkpoint
     if (count != 1 && !several)
         diag(path.diags, E6015, (Span){0}, path.path, str_format(args->arena, "%u", count).at);
     file_make_folders(args->arena, path.path); // what is wrong is said when the file is written
     return cli_report(args);
 }
 
+static bool write_named(CliEntry *entry, const RtPath *path, uint32_t count,
+                        const CliNamedTensor *tensors) {
+    RtNamed *named = arena_array(entry->args->arena, RtNamed, count + 1);
+    for (uint32_t i = 0; i < count; i++)
+        named[i] =
+            (RtNamed){tensors[i].name.size ? tensors[i].name : STR("result"), *tensors[i].tensor};
+    CoreTypeId type = entry->binding->fn->type;
+    if (core_type(entry->core, type)->kind == CORE_PARAMS)
+        return rt_checkpoint_write(path, model_name(entry, type), count, named);
+    return rt_safetensors_write(path, count, named);
+}
+
 bool cli_values_write(CliEntry *entry, const char *text, uint32_t count,
                       const CliNamedTensor *tensors) {
     RtPath path = path_of(entry, text);
-    if (ends_with(path.path, ".safetensors")) {
-        RtNamed *named = arena_array(entry->args->arena, RtNamed, count + 1);
-        for (uint32_t i = 0; i < count; i++)
-            named[i] = (RtNamed){tensors[i].name.size ? tensors[i].name : STR("result"),
-                                 *tensors[i].tensor};
-        return rt_safetensors_write(&path, count, named);
-    }
+    bool tree = core_type(entry->core, entry->binding->fn->type)->kind == CORE_PARAMS;
+    if (ends_with(path.path, ".safetensors") || (tree && ends_with(path.path, ".psk.d")))
+        return write_named(entry, &path, count, tensors);
     check_that(count == 1);
     const Tensor *tensor = tensors[0].tensor;
     uint64_t bound =

@@ -12,8 +12,9 @@ int cli_values_given(CliEntry *entry);
 // diagnostic.
 bool cli_values_save(CliEntry *entry, const char *folder);
 
-// Whether the entry's result can be written to a path of this ending: .npy or .psk.d (one tensor),
-// .safetensors. Asked before the run; makes the path's folders. Gives a command's status.
+// Whether the entry's result can be written to a path of this ending: .npy or .psk.d (one tensor; a
+// parameter tree as a .psk.d is a checkpoint), .safetensors. Asked before the run; makes the path's
+// folders. Gives a command's status.
 int cli_values_can_write(CliEntry *entry, const char *path);
 // Writes a result to `@F` or `F`, where it can be. False with a diagnostic.
 bool cli_values_write(CliEntry *entry, const char *path, uint32_t count,

@@ -93,6 +93,17 @@ static bool read_params(const RtPath *path, RtData *data, Str model, uint32_t co
     return true;
 }
 
+// "`w`, `b` and 3 more"
+static const char *names_text(Arena *arena, uint32_t count, const RtNamed *tensors) {
+    enum { SHOWN = 6 };
+    StrBuf buf = {.arena = arena};
+    for (uint32_t i = 0; i < MIN(count, (uint32_t)SHOWN); i++)
+        buf_format(&buf, "%s`%s`", i ? ", " : "", tensors[i].name.at);
+    if (count > SHOWN)
+        buf_format(&buf, " and %u more", count - SHOWN);
+    return count ? buf_str(&buf).at : "nothing";
+}
+
 static bool read_by_name(const RtPath *path, uint32_t found_count, const RtNamed *found,
                          uint32_t count, RtNamed *tensors) {
     Map *map = map_new(path->arena);
@@ -103,7 +114,7 @@ static bool read_by_name(const RtPath *path, uint32_t found_count, const RtNamed
         const uint32_t *at = map_find(map, tensors[i].name.at, tensors[i].name.size);
         if (!at)
             return rt_does_not_fit(path, str_format(path->arena, "`%s`", tensors[i].name.at).at,
-                                   "no such tensor");
+                                   "%s", names_text(path->arena, found_count, found));
         const Tensor *from = &found[*at].tensor;
         if (!shape_same_extents(&from->shape, &to->shape))
             return rt_does_not_fit(
