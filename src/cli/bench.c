@@ -121,7 +121,9 @@ static int open_other(CliEntry *entry, const char *spec, CliEntry *other) {
     unsigned long number = strtoul(value.at, &end, 10);
     if (str_is(name, "threads") && !*end && number >= 1 && number <= 1024) {
         other->options.pool = pool_new((uint32_t)number);
-        return other->options.pool ? CLI_FINE : cli_usage(args, "threads cannot be made here");
+        if (!other->options.pool)
+            diag(&args->context->diags, E6017, (Span){0}, value.at);
+        return cli_report(args);
     }
     if (str_is(name, "target") && (number == 128 || number == 256 || number == 512) &&
         number <= nat_machine_target()) {

@@ -174,8 +174,9 @@ static int make_pool(CliEntry *entry) {
         return cli_usage(args, "--threads is 1 to 1024, not %lld", (long long)workers);
     entry->options.pool = pool_new((uint32_t)workers);
     if (!entry->options.pool)
-        return cli_usage(args, "%lld threads cannot be made here", (long long)workers);
-    return CLI_FINE;
+        diag(&args->context->diags, E6017, (Span){0},
+             str_format(args->arena, "%lld", (long long)workers).at);
+    return cli_report(args);
 }
 
 int cli_entry_backend(CliEntry *entry, RtBackend backend, RtDepth depth) {
