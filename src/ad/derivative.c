@@ -91,13 +91,11 @@ static void derive_select(const Step *step) {
         reach(step, 2, ad_emit3(step->s, CORE_select, mask, zero, step->ct));
 }
 
-// n x^(n − 1): finite at 0 for n ≥ 1, and 0 for n = 0.
+// n x^(n − 1): finite at 0 for n ≥ 1, and for n = 0 nothing comes back.
 static void derive_pow(const Step *step) {
     int64_t n = step->let->attr->number;
-    if (n == 0) {
-        reach(step, 0, MUL(step->ct, NUMBER("0")));
+    if (n == 0)
         return;
-    }
     if (n == 1) {
         reach(step, 0, step->ct);
         return;
@@ -231,7 +229,8 @@ static void derive_reduction(const Step *step) {
     }
     CorePrim prim = step->let->prim == CORE_reduce_max ? CORE_reduce_max_vjp : CORE_reduce_min_vjp;
     CoreLetId operands[] = {x, unkept(step, full(step))};
-    ad_reach(s, x, ad_emit(s, prim, 2, operands, step->let->attr, 0));
+    CoreAttr attr = {.axes = step->let->attr->axes};
+    ad_reach(s, x, ad_emit(s, prim, 2, operands, &attr, 0));
 }
 
 static void derive_row(const Step *step) {
@@ -298,6 +297,7 @@ static CoreLetId ein_cotangent(const Step *step, CoreLetId ct, uint32_t operand)
         for (uint32_t j = 0; j < rank[i]; j++)
             renumber(&labels[j], number, &next);
         mine.labels[i] = labels;
+        mine.label_count[i] = (uint8_t)rank[i];
     }
     return ad_emit(s, CORE_ein, 2, (CoreLetId[]){ct, step->x[other]}, &mine, 0);
 }
@@ -315,7 +315,7 @@ static void derive_permute(const Step *step) {
     uint8_t *order = arena_array(step->s->arena, uint8_t, rank + 1);
     for (uint32_t i = 0; i < rank; i++)
         order[step->let->attr->order[i]] = (uint8_t)i;
-    CoreAttr attr = {.order = order};
+    CoreAttr attr = {.order_count = (uint8_t)rank, .order = order};
     ad_reach(step->s, step->x[0], ad_emit(step->s, CORE_permute, 1, &ct, &attr, 0));
 }
 

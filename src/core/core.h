@@ -155,8 +155,8 @@ typedef struct CoreModule {
 typedef struct CoreAttr {
     CoreScalar scalar;   // scalar
     int64_t number;      // pow: the power; item: the part
-    uint64_t axes;       // REDUCTION: bit i: axis i of the operand's type is reduced
-    uint32_t axis;       // ROW, argmax, pick: axis of the first operand's type
+    uint64_t axes;       // CORE_SET_OF_AXES: bit i: axis i is reduced
+    uint32_t axis;       // CORE_ONE_AXIS
     bool keep;           // reduced axes stay with extent 1
     uint32_t path_count; // field: names of fields; a sequence's items are named by number
     const Name *path;
@@ -328,5 +328,9 @@ enum { CORE_GROUP_MAX = 64 };
 uint64_t core_group_nodes(const CoreFn *fn, CoreLetId root);
 // Does the primitive have attributes? Lets have an attr exactly then.
 bool core_prim_has_attr(CorePrim prim);
+// Which axes its attributes name: none, attr.axis or the set attr.axes, of the first operand's type
+// (pick_vjp: of the result's).
+typedef enum CoreAxes { CORE_NO_AXES, CORE_ONE_AXIS, CORE_SET_OF_AXES } CoreAxes;
+CoreAxes core_prim_axes(CorePrim prim);
 
 #endif

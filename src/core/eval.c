@@ -55,6 +55,23 @@ static EvalValue settled(const EvalFrame *frame, CoreLetId let) {
                                       : *value;
 }
 
+// The leaves of the fields, in order.
+static EvalValue tree_value(const EvalFrame *frame, CoreLetId let) {
+    const CoreLet *at = core_let(frame->fn, let);
+    CoreTree tree = core_type(frame->eval->program, at->type)->tree;
+    EvalValue value = {.kind = EVAL_LIST};
+    value.parts =
+        arena_array(frame->arena, EvalValue, core_leaf_count(frame->eval->program, tree));
+    for (uint32_t i = 0; i < at->count; i++) {
+        EvalValue field = settled(frame, core_operand(frame->fn, let, i));
+        if (field.kind != EVAL_LIST)
+            value.parts[value.count++] = field;
+        for (uint32_t leaf = 0; field.kind == EVAL_LIST && leaf < field.count; leaf++)
+            value.parts[value.count++] = field.parts[leaf];
+    }
+    return value;
+}
+
 static EvalValue free_value(const EvalFrame *frame, CoreLetId let) {
     const CoreLet *at = core_let(frame->fn, let);
     EvalValue tuple = {.kind = EVAL_LIST, .count = at->count};
@@ -72,6 +89,8 @@ static EvalValue free_value(const EvalFrame *frame, CoreLetId let) {
         for (uint32_t i = 0; i < at->count; i++)
             tuple.parts[i] = settled(frame, core_operand(frame->fn, let, i));
         return tuple;
+    case CORE_tree:
+        return tree_value(frame, let);
     case CORE_item:
         return frame->values[core_operand(frame->fn, let, 0)].parts[at->attr->number];
     default:

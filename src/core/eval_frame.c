@@ -129,3 +129,14 @@ uint64_t core_eval_axes(const EvalFrame *frame, const CoreType *type, uint64_t a
             concrete |= UINT64_C(1) << c;
     return concrete;
 }
+
+EvalOperation core_eval_operation(const EvalFrame *frame, MthFunction function, DType type) {
+    return (EvalOperation){mth_program(frame->arena, function, 0, type), type};
+}
+
+double core_eval_apply(const EvalOperation *operation, double a, double b) {
+    double result;
+    const double *const args[] = {&a, &b};
+    mth_run(&operation->program, operation->type, 1, args, &result);
+    return result;
+}

@@ -63,6 +63,14 @@ EvalParted core_eval_part(const Shape *shape, const int64_t *stride, uint64_t in
 // The concrete axes of a set of symbolic axes, as bits.
 uint64_t core_eval_axes(const EvalFrame *frame, const CoreType *type, uint64_t axes);
 
+// One function of two operands (the second one ignored by functions of one) in one arithmetic type.
+typedef struct EvalOperation {
+    MthProgram program;
+    DType type;
+} EvalOperation;
+EvalOperation core_eval_operation(const EvalFrame *frame, MthFunction function, DType type);
+double core_eval_apply(const EvalOperation *operation, double a, double b);
+
 // The sum of n terms (of the arithmetic or accumulation type) in the realization's order.
 double core_eval_sum(const CoreArithmetic *arithmetic, DType type, int64_t count,
                      const double *terms);
@@ -72,6 +80,7 @@ double core_eval_sum(const CoreArithmetic *arithmetic, DType type, int64_t count
 // A group's root, or a single elementwise let; over one leaf of a tree, or EVAL_NO_LEAF.
 void core_eval_group(const EvalFrame *frame, CoreLetId root, uint32_t leaf, Tensor *out);
 void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out);
+void core_eval_extreme_vjp(const EvalFrame *frame, CoreLetId let, Tensor *out);
 void core_eval_row(const EvalFrame *frame, CoreLetId let, Tensor *out);
 void core_eval_contraction(const EvalFrame *frame, CoreLetId let, Tensor *out);
 void core_eval_indexed(const EvalFrame *frame, CoreLetId let, Tensor *out);

@@ -1,4 +1,4 @@
-// Gather, pick and permute of the reference evaluator: elements moved by index.
+// Gather, pick, their derivatives and permute of the reference evaluator: elements moved by index.
 #include "core/eval_frame.h"
 
 // Between two types a real passes through the arithmetic type; an index is moved as it is.
@@ -38,11 +38,59 @@ static void pick(const EvalFrame *frame, CoreLetId let, Tensor *out) {
     }
 }
 
+// The place that pick read gets the cotangent, the others of its row +0.
+static void pick_vjp(const EvalFrame *frame, CoreLetId let, Tensor *out) {
+    Tensor ct = core_eval_tensor(frame, core_operand(frame->fn, let, 0), EVAL_NO_LEAF);
+    Tensor index = core_eval_tensor(frame, core_operand(frame->fn, let, 1), EVAL_NO_LEAF);
+    const CoreType *type = core_type(frame->eval->program, core_let(frame->fn, let)->type);
+    uint64_t axis = UINT64_C(1) << core_let(frame->fn, let)->attr->axis;
+    EvalParted to =
+        core_eval_part(&out->shape, out->shape.stride, core_eval_axes(frame, type, axis));
+    int64_t rows = shape_count(&to.outer);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t at = (int64_t)tensor_get(&index, i) * to.inner.stride[0];
+        double value = mth_round(core_eval_arithmetic(frame, let), tensor_get(&ct, i));
+        dtype_set(out->type, out->data, shape_offset(&to.outer, i) + at, value);
+    }
+}
+
+// out[index[i], …] += ct[i, …] in increasing flat order of i, one accumulator an element from +0.
+static void scatter_add(const EvalFrame *frame, CoreLetId let, Tensor *out) {
+    Tensor ct = core_eval_tensor(frame, core_operand(frame->fn, let, 0), EVAL_NO_LEAF);
+    Tensor index = core_eval_tensor(frame, core_operand(frame->fn, let, 1), EVAL_NO_LEAF);
+    DType nest = core_eval_arithmetic(frame, let);
+    EvalOperation plus = core_eval_operation(frame, MTH_add, nest);
+    int64_t rows = shape_count(&index.shape), size = 1, count = shape_count(&out->shape);
+    for (uint32_t i = 1; i < out->shape.rank; i++)
+        size *= out->shape.extent[i];
+    double *sum = arena_array(frame->arena, double, count);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t row = (int64_t)tensor_get(&index, i) * size;
+        for (int64_t j = 0; j < size; j++)
+            sum[row + j] = core_eval_apply(&plus, sum[row + j],
+                                           mth_round(nest, tensor_get(&ct, i * size + j)));
+    }
+    for (int64_t i = 0; i < count; i++)
+        tensor_set(out, i, sum[i]);
+}
+
 void core_eval_indexed(const EvalFrame *frame, CoreLetId let, Tensor *out) {
-    if (core_let(frame->fn, let)->prim == CORE_gather)
+    switch (core_let(frame->fn, let)->prim) {
+    case CORE_gather:
         gather(frame, let, out);
-    else
+        return;
+    case CORE_pick:
         pick(frame, let, out);
+        return;
+    case CORE_pick_vjp:
+        pick_vjp(frame, let, out);
+        return;
+    case CORE_scatter_add:
+        scatter_add(frame, let, out);
+        return;
+    default:
+        bug("no move by index: %s", core_prims[core_let(frame->fn, let)->prim].text);
+    }
 }
 
 void core_eval_permute(const EvalFrame *frame, CoreLetId let, Tensor *out) {

@@ -1,4 +1,4 @@
-// Contractions of the reference evaluator: dot and ein.
+// Contractions of the reference evaluator: dot, its derivatives and ein.
 //
 // One accumulator an output element, from +0; terms in increasing flat index of the summed axes,
 // in the order in which these first appear in operand 0. Each step is one fma, or a rounded product
@@ -47,16 +47,19 @@ static void add_axes(const Labelled *from, uint32_t axis, const Labelled operand
     }
 }
 
-// Labels of a dot: the last axis of operand 0 is the first of operand 1.
-static void dot_labels(uint32_t left, uint32_t right, uint8_t labels[3][2 * RANK_MAX]) {
-    for (uint32_t i = 0; i < left; i++)
-        labels[0][i] = (uint8_t)i;
-    for (uint32_t i = 0; i < right; i++)
-        labels[1][i] = (uint8_t)(left - 1 + i);
-    for (uint32_t i = 0; i + 1 < left; i++)
-        labels[2][i] = labels[0][i];
-    for (uint32_t i = 1; i < right; i++)
-        labels[2][left - 2 + i] = labels[1][i];
+// Labels of x · w = y: the last axis of x is the first of w. Of its derivatives the operands are
+// y, w and x, y.
+static void dot_labels(CorePrim prim, uint32_t x_rank, uint32_t w_rank,
+                       uint8_t labels[3][2 * RANK_MAX]) {
+    static const uint8_t places[][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}}; // of x, w, y
+    const uint8_t *at = places[prim == CORE_dot ? 0 : prim == CORE_dot_vjp_l ? 1 : 2];
+    uint8_t *x = labels[at[0]], *w = labels[at[1]], *y = labels[at[2]];
+    for (uint32_t i = 0; i < x_rank; i++)
+        x[i] = (uint8_t)i;
+    for (uint32_t i = 0; i < w_rank; i++)
+        w[i] = (uint8_t)(x_rank - 1 + i);
+    memcpy(y, x, x_rank - 1);
+    memcpy(y + x_rank - 1, w + 1, w_rank - 1);
 }
 
 static Product make_product(const EvalFrame *frame, CoreLetId let, const Shape *result) {
@@ -74,9 +77,10 @@ static Product make_product(const EvalFrame *frame, CoreLetId let, const Shape *
         row_major[o] = shape_row_major(p.operand[o].shape.rank, p.operand[o].shape.extent);
         operand[o] = labelled(frame, source, &row_major[o], labels[o]);
     }
-    if (at->prim == CORE_dot)
-        dot_labels(operand[0].type->rank, operand[1].type->rank, of_dot);
     Labelled out = labelled(frame, let, result, labels[2]);
+    if (at->prim != CORE_ein)
+        dot_labels(at->prim, (at->prim == CORE_dot_vjp_l ? out : operand[0]).type->rank,
+                   (at->prim == CORE_dot_vjp_r ? out : operand[1]).type->rank, of_dot);
     for (uint32_t i = 0; i < out.type->rank; i++)
         add_axes(&out, i, operand, p.outer);
     for (uint32_t i = 0; i < operand[0].type->rank; i++)

@@ -1,29 +1,12 @@
-// Reductions and row primitives of the reference evaluator.
+// Reductions of the reference evaluator, and the derivatives of maximum and minimum.
 //
 // Policies: a sum starts at +0, so an empty one is +0; an empty maximum is −inf, minimum +inf, mean
 // NaN (0 / 0). Maximum and minimum keep a NaN. argmax is the first maximum; a NaN is larger than
-// every number, and the first NaN wins; of an empty row it is 0. A softmax row with no allowed
-// position, or of −inf scores alone, is all +0; refused positions are +0.
+// every number, and the first NaN wins; of an empty row it is 0. The whole cotangent of a maximum or
+// minimum goes to the position that argmax (or its mirror image) finds; all others are +0.
 #include "core/eval_frame.h"
 
 #include <math.h>
-
-// One function of two operands in one arithmetic type.
-typedef struct Operation {
-    MthProgram program;
-    DType type;
-} Operation;
-
-static Operation operation(const EvalFrame *frame, MthFunction function, DType type) {
-    return (Operation){mth_program(frame->arena, function, 0, type), type};
-}
-
-static double apply(const Operation *operation, double a, double b) {
-    double result;
-    const double *const args[] = {&a, &b};
-    mth_run(&operation->program, operation->type, 1, args, &result);
-    return result;
-}
 
 // ---- sums -------------------------------------------------------------------------------------
 
@@ -57,30 +40,32 @@ double core_eval_sum(const CoreArithmetic *arithmetic, DType type, int64_t count
 
 // ---- reductions -------------------------------------------------------------------------------
 
-static double fold(const Operation *with, double start, int64_t count, const double *terms) {
+static double fold(const EvalOperation *with, double start, int64_t count, const double *terms) {
     double result = start;
     for (int64_t i = 0; i < count; i++)
-        result = apply(with, result, terms[i]);
+        result = core_eval_apply(with, result, terms[i]);
     return result;
 }
 
-static double first_maximum(int64_t count, const double *terms) {
+static int64_t first_extreme(bool max, int64_t count, const double *terms) {
     int64_t best = 0;
-    for (int64_t i = 1; i < count; i++)
-        if (terms[i] > terms[best] || (isnan(terms[i]) && !isnan(terms[best])))
+    for (int64_t i = 1; i < count; i++) {
+        bool beyond = max ? terms[i] > terms[best] : terms[i] < terms[best];
+        if (beyond || (isnan(terms[i]) && !isnan(terms[best])))
             best = i;
-    return (double)best;
+    }
+    return best;
 }
 
 // `with` is the maximum, the minimum, or the division of a mean.
-static double reduce(const CoreArithmetic *arithmetic, CorePrim prim, const Operation *with,
+static double reduce(const CoreArithmetic *arithmetic, CorePrim prim, const EvalOperation *with,
                      DType running, int64_t count, const double *terms) {
     if (prim == CORE_argmax)
-        return first_maximum(count, terms);
+        return (double)first_extreme(true, count, terms);
     if (prim == CORE_reduce_max || prim == CORE_reduce_min)
         return fold(with, prim == CORE_reduce_max ? -INFINITY : INFINITY, count, terms);
     double sum = mth_round(with->type, core_eval_sum(arithmetic, running, count, terms));
-    return prim == CORE_mean ? apply(with, sum, mth_round(with->type, (double)count)) : sum;
+    return prim == CORE_mean ? core_eval_apply(with, sum, mth_round(with->type, (double)count)) : sum;
 }
 
 void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out) {
@@ -94,7 +79,7 @@ void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out) {
     DType nest = core_eval_arithmetic(frame, let), running = nest;
     if (arithmetic->has_accumulate && (at->prim == CORE_sum || at->prim == CORE_mean))
         running = arithmetic->accumulate;
-    Operation with = operation(frame,
+    EvalOperation with = core_eval_operation(frame,
                                at->prim == CORE_reduce_max   ? MTH_max
                                : at->prim == CORE_reduce_min ? MTH_min
                                                              : MTH_div,
@@ -110,143 +95,27 @@ void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out) {
     }
 }
 
-// ---- rows -------------------------------------------------------------------------------------
-
-// One row: x in the arithmetic type, which positions are allowed, and what is computed from them.
-typedef struct Row {
-    DType type;
-    int64_t count;
-    double *x, *e, *y;
-    bool *allowed;
-    double max, sum;
-    Operation larger, plus, minus, over, exp, log;
-} Row;
-
-static Row row_new(const EvalFrame *frame, DType type, int64_t count) {
-    Row row = {.type = type,
-               .count = count,
-               .larger = operation(frame, MTH_max, type),
-               .plus = operation(frame, MTH_add, type),
-               .minus = operation(frame, MTH_sub, type),
-               .over = operation(frame, MTH_div, type),
-               .exp = operation(frame, MTH_exp, type),
-               .log = operation(frame, MTH_log, type)};
-    row.x = arena_array(frame->arena, double, count);
-    row.e = arena_array(frame->arena, double, count);
-    row.y = arena_array(frame->arena, double, count);
-    row.allowed = arena_array(frame->arena, bool, count);
-    return row;
-}
-
-static double centred(const Row *row, double x) {
-    return apply(&row->minus, x, row->max);
-}
-
-static double log_sum(const Row *row) {
-    return apply(&row->log, row->sum, 0);
-}
-
-// The maximum, the exponentials e = exp(x − max) and their sum, over allowed positions.
-static void exponentials(Row *row, const CoreArithmetic *arithmetic) {
-    row->max = -INFINITY;
-    for (int64_t i = 0; i < row->count; i++)
-        if (row->allowed[i])
-            row->max = apply(&row->larger, row->max, row->x[i]);
-    for (int64_t i = 0; i < row->count; i++)
-        row->e[i] = row->allowed[i] ? apply(&row->exp, centred(row, row->x[i]), 0) : 0;
-    row->sum = core_eval_sum(arithmetic, row->type, row->count, row->e);
-}
-
-static void softmax(Row *row) {
-    for (int64_t i = 0; i < row->count; i++) {
-        bool zero = !row->allowed[i] || row->max == -INFINITY;
-        row->y[i] = zero ? 0 : apply(&row->over, row->e[i], row->sum);
-    }
-}
-
-static void log_softmax(Row *row) {
-    double log = log_sum(row);
-    for (int64_t i = 0; i < row->count; i++)
-        row->y[i] = apply(&row->minus, centred(row, row->x[i]), log);
-}
-
-static double cross_entropy(const Row *row, int64_t target) {
-    double x = row->count ? row->x[target] : 0;
-    return apply(&row->minus, log_sum(row), centred(row, x));
-}
-
-// A row whose maximum is infinite has that as its value.
-static double logsumexp(const Row *row) {
-    if (isinf(row->max))
-        return row->max;
-    return apply(&row->plus, row->max, log_sum(row));
-}
-
-typedef struct RowSources {
-    Tensor x, second; // second: a mask or target
-    uint64_t axis;    // the row's, as a bit
-    EvalParted parts, mask;
-    bool has_mask;
-} RowSources;
-
-static RowSources row_sources(const EvalFrame *frame, CoreLetId let) {
+void core_eval_extreme_vjp(const EvalFrame *frame, CoreLetId let, Tensor *out) {
     const CoreLet *at = core_let(frame->fn, let);
-    const CoreProgram *program = frame->eval->program;
     CoreLetId source = core_operand(frame->fn, let, 0);
-    const CoreType *type = core_type(program, core_let(frame->fn, source)->type);
-    RowSources s = {.x = core_eval_tensor(frame, source, EVAL_NO_LEAF),
-                    .has_mask = at->prim == CORE_softmax && at->count == 2};
-    s.axis = core_eval_axes(frame, type, UINT64_C(1) << at->attr->axis);
-    s.parts = core_eval_part(&s.x.shape, s.x.shape.stride, s.axis);
-    if (at->count < 2)
-        return s;
-    CoreLetId second = core_operand(frame->fn, let, 1);
-    s.second = core_eval_tensor(frame, second, EVAL_NO_LEAF);
-    if (s.has_mask) {
-        int64_t stride[RANK_MAX];
-        core_eval_align(frame, core_type(program, core_let(frame->fn, second)->type),
-                        &s.second.shape, type, stride);
-        s.mask = core_eval_part(&s.x.shape, stride, s.axis);
-    }
-    return s;
-}
-
-static void read_row(const RowSources *s, Row *row, int64_t i) {
-    int64_t origin = shape_offset(&s->parts.outer, i);
-    for (int64_t j = 0; j < row->count; j++) {
-        int64_t at = origin + shape_offset(&s->parts.inner, j);
-        row->x[j] = mth_round(row->type, dtype_get(s->x.type, s->x.data, at));
-        row->allowed[j] = true;
-        if (s->has_mask)
-            row->allowed[j] =
-                dtype_get(s->second.type, s->second.data,
-                          shape_offset(&s->mask.outer, i) + shape_offset(&s->mask.inner, j)) != 0;
-    }
-}
-
-void core_eval_row(const EvalFrame *frame, CoreLetId let, Tensor *out) {
-    CorePrim prim = core_let(frame->fn, let)->prim;
-    RowSources s = row_sources(frame, let);
-    DType type = core_eval_arithmetic(frame, let);
-    Row row = row_new(frame, type, shape_count(&s.parts.inner));
-    bool wide = prim == CORE_softmax || prim == CORE_log_softmax;
-    EvalParted to = {0};
-    if (wide)
-        to = core_eval_part(&out->shape, out->shape.stride, s.axis);
-    int64_t rows = shape_count(&s.parts.outer);
-    for (int64_t i = 0; i < rows; i++) {
-        read_row(&s, &row, i);
-        exponentials(&row, frame->eval->arithmetic);
-        if (prim == CORE_softmax)
-            softmax(&row);
-        else if (prim == CORE_log_softmax)
-            log_softmax(&row);
-        else if (prim == CORE_logsumexp)
-            tensor_set(out, i, logsumexp(&row));
-        else
-            tensor_set(out, i, cross_entropy(&row, (int64_t)tensor_get(&s.second, i)));
-        for (int64_t j = 0; wide && j < row.count; j++)
-            dtype_set(out->type, out->data, shape_offset(&to.outer, i) + shape_offset(&to.inner, j),
-                      row.y[j]);
+    Tensor x = core_eval_tensor(frame, source, EVAL_NO_LEAF);
+    Tensor ct = core_eval_tensor(frame, core_operand(frame->fn, let, 1), EVAL_NO_LEAF);
+    const CoreType *type = core_type(frame->eval->program, core_let(frame->fn, source)->type);
+    uint64_t axes = core_eval_axes(frame, type, at->attr->axes);
+    EvalParted from = core_eval_part(&x.shape, x.shape.stride, axes);
+    EvalParted to = core_eval_part(&out->shape, out->shape.stride, axes);
+    DType nest = core_eval_arithmetic(frame, let);
+    int64_t results = shape_count(&from.outer), count = shape_count(&from.inner);
+    double *terms = arena_array(frame->arena, double, count);
+    for (int64_t i = 0; i < results; i++) {
+        for (int64_t j = 0; j < count; j++)
+            terms[j] = mth_round(nest, dtype_get(x.type, x.data,
+                                                 shape_offset(&from.outer, i) +
+                                                     shape_offset(&from.inner, j)));
+        int64_t first = first_extreme(at->prim == CORE_reduce_max_vjp, count, terms);
+        for (int64_t j = 0; j < count; j++)
+            dtype_set(out->type, out->data,
+                      shape_offset(&to.outer, i) + shape_offset(&to.inner, j),
+                      j == first ? mth_round(nest, tensor_get(&ct, i)) : 0);
     }
 }

@@ -87,10 +87,12 @@ static void print_dims(Printer *p, uint32_t count, const DimId *dims, bool pack)
 
 // ---- lets -----------------------------------------------------------------------------------
 
-// An axis of an operand: by name where it has one, else by number.
+// An axis of the type that attributes name axes of: by name where it has one, else by number.
 static void print_axis(Printer *p, const CoreFn *fn, const CoreLet *let, uint32_t axis) {
     const CoreType *type = NULL;
-    if (let->count && core_operand(fn, (CoreLetId)(let - fn->lets.at), 0) < fn->lets.count)
+    if (let->prim == CORE_pick_vjp)
+        type = core_type(p->program, let->type);
+    else if (let->count && core_operand(fn, (CoreLetId)(let - fn->lets.at), 0) < fn->lets.count)
         type = core_type(p->program,
                          fn->lets.at[core_operand(fn, (CoreLetId)(let - fn->lets.at), 0)].type);
     if (type && axis < type->rank && type->axes[axis].name &&
@@ -136,10 +138,6 @@ static void print_order(Printer *p, const CoreAttr *attr) {
     buf_text(&p->buf, attr->order_count ? "]" : " []");
 }
 
-static bool along_one_axis(CorePrim prim) {
-    return core_prims[prim].class == CORE_ROW || prim == CORE_argmax || prim == CORE_pick;
-}
-
 // What stands after the operands.
 static void print_attributes(Printer *p, const CoreFn *fn, const CoreLet *let) {
     static const CoreAttr none;
@@ -153,11 +151,11 @@ static void print_attributes(Printer *p, const CoreFn *fn, const CoreLet *let) {
         print_labels(p, attr);
     if (let->prim == CORE_permute)
         print_order(p, attr);
-    bool one = along_one_axis(let->prim);
-    if (one || core_prims[let->prim].class == CORE_REDUCTION) {
+    CoreAxes axes = core_prim_axes(let->prim);
+    if (axes != CORE_NO_AXES) {
         buf_text(&p->buf, " over");
         for (uint32_t i = 0; i < 64; i++)
-            if (one ? i == attr->axis : attr->axes >> i & 1)
+            if (axes == CORE_ONE_AXIS ? i == attr->axis : attr->axes >> i & 1)
                 print_axis(p, fn, let, i);
         buf_text(&p->buf, attr->keep ? " keep" : "");
     }

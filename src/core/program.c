@@ -51,12 +51,28 @@ bool core_prim_has_attr(CorePrim prim) {
     case CORE_item:
     case CORE_call:
     case CORE_pow:
-    case CORE_pick:
     case CORE_ein:
     case CORE_permute:
         return true;
     default:
-        return core_prims[prim].class == CORE_REDUCTION || core_prims[prim].class == CORE_ROW;
+        return core_prim_axes(prim) != CORE_NO_AXES;
+    }
+}
+
+CoreAxes core_prim_axes(CorePrim prim) {
+    CoreClass class = core_prims[prim].class;
+    switch (prim) {
+    case CORE_argmax:
+    case CORE_pick:
+    case CORE_pick_vjp:
+        return CORE_ONE_AXIS;
+    case CORE_reduce_max_vjp:
+    case CORE_reduce_min_vjp:
+        return CORE_SET_OF_AXES;
+    default:
+        return class == CORE_ROW         ? CORE_ONE_AXIS
+               : class == CORE_REDUCTION ? CORE_SET_OF_AXES
+                                         : CORE_NO_AXES;
     }
 }
 

@@ -175,6 +175,7 @@ static void read_module(Reader *r) {
 
 typedef struct Parts { // of a let being read
     CorePrim prim;
+    CoreTypeId type;
     CoreAttr attr;
     Vec(CoreLetId) operands;
     CoreLetId root; // of its group, or CORE_NO_GROUP
@@ -215,20 +216,23 @@ static void read_callee(Reader *r, CoreAttr *attr) {
     attr->dim_count = dims.count;
 }
 
-// An axis of the first operand: its name there, or its number.
+// An axis of the first operand (of the result for pick_vjp): its name there, or its number.
 static uint32_t read_axis(Reader *r, const CoreFn *fn, const Parts *parts) {
     if (read_peek(r, 0)->kind == SCAN_NUMBER)
         return (uint32_t)read_number(r, "an axis", 63);
+    bool reverse = parts->prim == CORE_pick_vjp;
     CoreLetId first = parts->operands.count ? parts->operands.at[0] : fn->lets.count;
     Name name = read_name(r, "an axis");
-    if (r->failed || first >= fn->lets.count)
+    if (r->failed || (first >= fn->lets.count && !reverse))
         return 0;
-    const CoreType *type = core_type(r->program, fn->lets.at[first].type);
+    const CoreType *type =
+        core_type(r->program, reverse ? parts->type : fn->lets.at[first].type);
     for (uint32_t i = 0; i < type->rank; i++)
         if (type->axes[i].name == name)
             return i;
     r->at--;
-    read_fail(r, "%%%u has no axis `%s`", first, name_c(r->context->names, name));
+    read_fail(r, "%%%u has no axis `%s`", reverse ? fn->lets.count : first,
+              name_c(r->context->names, name));
     return 0;
 }
 
@@ -307,7 +311,7 @@ static void read_path(Reader *r, CoreAttr *attr) {
 }
 
 static void read_attributes(Reader *r, const CoreFn *fn, Parts *parts) {
-    CoreClass class = core_prims[parts->prim].class;
+    CoreAxes axes = core_prim_axes(parts->prim);
     if (parts->prim == CORE_field) {
         read_path(r, &parts->attr);
     } else if (parts->prim == CORE_item || parts->prim == CORE_pow) {
@@ -318,9 +322,9 @@ static void read_attributes(Reader *r, const CoreFn *fn, Parts *parts) {
         read_labels(r, &parts->attr);
     } else if (parts->prim == CORE_permute) {
         read_order(r, &parts->attr);
-    } else if (class == CORE_REDUCTION || class == CORE_ROW || parts->prim == CORE_pick) {
+    } else if (axes != CORE_NO_AXES) {
         read_over(r, fn, parts);
-        if (class != CORE_REDUCTION || parts->prim == CORE_argmax)
+        if (axes == CORE_ONE_AXIS)
             parts->attr.axes = 0;
         else
             parts->attr.axis = 0;
@@ -407,7 +411,7 @@ static void read_body(Reader *r, CoreFn *fn, Roots *roots) {
         Name name;
         Span span;
         Parts parts = {0};
-        CoreTypeId type = read_head(r, fn, &name, &span);
+        CoreTypeId type = parts.type = read_head(r, fn, &name, &span);
         read_expect(r, "=");
         read_parts(r, fn, &parts);
         if (r->failed)
