@@ -249,7 +249,8 @@ void low_prepare_constant(Low *low, DType arithmetic, double value) {
 // ---- kernels ----------------------------------------------------------------------------------
 
 static const char *kernel_name(const RlzNest *nest) {
-    return nest->nodes > 1 ? "group" : core_prims[nest->prim].text;
+    bool group = core_prims[nest->prim].class == CORE_ELEMENTWISE && nest->nodes > 1;
+    return group ? "group" : core_prims[nest->prim].text;
 }
 
 static void make_buffers(Low *low) {
@@ -284,6 +285,24 @@ static int32_t vector_axis(const RlzNest *nest) {
     return axis;
 }
 
+static void (*lowering_of(const RlzNest *nest))(Low *) {
+    static void (*const by_kind[RLZ_KIND_COUNT])(Low *) = {
+        [RLZ_GROUP] = low_map,           [RLZ_CONTRACTION] = low_contraction,
+        [RLZ_REDUCTION] = low_reduction, [RLZ_ROW] = low_row,
+        [RLZ_INDEXED] = low_map,         [RLZ_PERMUTE] = low_map,
+    };
+    switch (nest->prim) {
+    case CORE_softmax_vjp:
+    case CORE_reduce_max_vjp:
+    case CORE_reduce_min_vjp:
+        return low_reverse_row;
+    case CORE_scatter_add:
+        return low_scatter;
+    default:
+        return by_kind[nest->kind];
+    }
+}
+
 Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Names *names) {
     Kernel *kernel = krn_new(arena, names, kernel_name(nest));
     Low *low = arena_new_of(arena, Low);
@@ -295,11 +314,6 @@ Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Na
         return kernel;
     low->loops = rlz_layout_loops(nest, layout, low->loop);
     low_pieces(low, 1, 1);
-    static void (*const lower[RLZ_KIND_COUNT])(Low *) = {
-        [RLZ_GROUP] = low_map,           [RLZ_CONTRACTION] = low_contraction,
-        [RLZ_REDUCTION] = low_reduction, [RLZ_ROW] = low_row,
-        [RLZ_INDEXED] = low_map,         [RLZ_PERMUTE] = low_map,
-    };
-    lower[nest->kind](low);
+    lowering_of(nest)(low);
     return kernel;
 }

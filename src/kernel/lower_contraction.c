@@ -86,15 +86,22 @@ static KrnValue operand_value(Low *low, uint32_t buffer, const int64_t *stride,
     return low_float(low, low_load(low, buffer, stride, piece), low->nest->accumulate);
 }
 
-// One term of each result of the tile.
+static KrnValue left_value(Low *low) {
+    return operand_value(low, low->buffer[0], low->nest->input[0].stride, &(LowPiece){0, 1});
+}
+
+// One term of each result of the tile. An ein reads operand 0 first, the products of a dot and its
+// derivatives where they multiply it.
 static void add_terms(Low *low, KrnValue *sum) {
     const Contraction *c = low->data;
-    KrnValue right[LOW_PIECES_MAX];
+    KrnValue right[LOW_PIECES_MAX], first = 0;
+    bool ein = low->nest->prim == CORE_ein;
+    if (ein)
+        first = left_value(low);
     for (uint32_t p = 0; p < low->pieces; p++)
         right[p] = operand_value(low, c->right, c->right_stride, &low->piece[p]);
     for (int64_t row = 0; row < c->m; row++) {
-        LowPiece one = {0, 1};
-        KrnValue left = operand_value(low, low->buffer[0], low->nest->input[0].stride, &one);
+        KrnValue left = ein && row == 0 ? first : left_value(low);
         KrnValue wide = left;
         for (uint32_t p = 0, width = 1; p < low->pieces; p++) {
             if (low->piece[p].width != width) {

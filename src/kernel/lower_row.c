@@ -1,4 +1,5 @@
-// Lowering of row nests: softmax, log_softmax, logsumexp, cross_entropy along one axis.
+// Lowering of row nests: softmax, log_softmax, logsumexp, cross_entropy and its derivative, along one
+// axis.
 //
 // A first pass finds the maximum m, a second sums e = exp(x − m) to s, a third gives the results;
 // in two passes softmax stores e while it sums and divides in place. Refused positions (a mask)
@@ -10,6 +11,7 @@
 typedef struct Row {
     MthProgram max, exp, log;
     KrnValue m[LOW_PIECES_MAX], s[LOW_PIECES_MAX];
+    KrnValue target[LOW_PIECES_MAX], ct[LOW_PIECES_MAX]; // of cross_entropy's derivative
 } Row;
 
 static uint32_t row_axis(const Low *low) {
@@ -129,18 +131,47 @@ static void find_max(Low *low, bool with_target, KrnValue *target) {
     memcpy(target, carried + low->pieces, low->pieces * sizeof *target);
 }
 
+// e / s, 0 where the maximum is −inf.
+static KrnValue share(Low *low, uint32_t p, KrnValue e) {
+    const Row *row = low->data;
+    KrnValue y = krn_op2(&low->b, KRN_DIV, e, row->s[p]);
+    KrnValue empty = krn_op2(&low->b, KRN_EQ, row->m[p], number(low, p, -INFINITY));
+    return krn_op3(&low->b, KRN_SELECT, empty, number(low, p, 0), y);
+}
+
 static void softmax_step(Low *low, KrnValue *none) {
     (void)none;
-    const Row *row = low->data;
     for (uint32_t p = 0; p < low->pieces; p++) {
         KrnValue e = low->layout->passes == 2
                          ? low_load(low, low->out, low->nest->output.stride, &low->piece[p])
                          : exponential(low, p);
-        KrnValue y = krn_op2(&low->b, KRN_DIV, e, row->s[p]);
-        KrnValue empty = krn_op2(&low->b, KRN_EQ, row->m[p], number(low, p, -INFINITY));
-        y = krn_op3(&low->b, KRN_SELECT, empty, number(low, p, 0), y);
-        low_store(low, &low->piece[p], where_allowed(low, p, y, 0));
+        low_store(low, &low->piece[p], where_allowed(low, p, share(low, p, e), 0));
     }
+}
+
+// (e / s − one at the target) ct
+static void cross_entropy_vjp_step(Low *low, KrnValue *none) {
+    (void)none;
+    KrnBuilder *b = &low->b;
+    const Row *row = low->data;
+    KrnValue index = low_index_value(low, row_axis(low));
+    for (uint32_t p = 0; p < low->pieces; p++) {
+        uint32_t width = low->piece[p].width;
+        KrnValue at = width == 1 ? index : krn_splat(b, index, width);
+        KrnValue y = share(low, p, exponential(low, p));
+        KrnValue less = krn_op2(b, KRN_SUB, y, number(low, p, 1));
+        y = krn_op3(b, KRN_SELECT, krn_op2(b, KRN_IEQ, at, row->target[p]), less, y);
+        low_store(low, &low->piece[p], krn_op2(b, KRN_MUL, y, row->ct[p]));
+    }
+}
+
+static void cross_entropy_vjp(Low *low) {
+    Row *row = low->data;
+    for (uint32_t p = 0; p < low->pieces; p++) {
+        row->target[p] = low_input(low, 1, &low->piece[p]);
+        row->ct[p] = low_real(low, 2, &low->piece[p], low->nest->arithmetic);
+    }
+    low_fold(low, RLZ_REDUCED, 0, NULL, cross_entropy_vjp_step);
 }
 
 // (x − m) − log s; row->s holds log s.
@@ -167,6 +198,10 @@ static void row_body(Low *low) {
         low_fold(low, RLZ_REDUCED, 0, NULL, softmax_step);
         return;
     }
+    if (prim == CORE_cross_entropy_vjp) {
+        cross_entropy_vjp(low);
+        return;
+    }
     for (uint32_t p = 0; p < low->pieces; p++)
         row->s[p] = low_apply(low, &row->log, low->nest->arithmetic, &row->s[p]);
     if (prim == CORE_log_softmax)
@@ -182,12 +217,14 @@ void low_row(Low *low) {
     DType arithmetic = low->nest->arithmetic;
     row->max = low_program(low, MTH_max, 0, arithmetic);
     row->exp = low_program(low, MTH_exp, 0, arithmetic);
-    if (low->nest->prim != CORE_softmax)
+    if (low->nest->prim != CORE_softmax && low->nest->prim != CORE_cross_entropy_vjp)
         row->log = low_program(low, MTH_log, 0, arithmetic);
     low_prepare_constant(low, arithmetic, 0);
     low_prepare_constant(low, arithmetic, -INFINITY);
     if (low->nest->prim == CORE_logsumexp)
         low_prepare_constant(low, arithmetic, INFINITY);
+    if (low->nest->prim == CORE_cross_entropy_vjp)
+        low_prepare_constant(low, arithmetic, 1);
     low->data = row;
     low->body = row_body;
     low_run(low);

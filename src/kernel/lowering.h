@@ -120,5 +120,7 @@ void low_map(Low *low); // GROUP, PERMUTE, INDEXED
 void low_contraction(Low *low);
 void low_reduction(Low *low);
 void low_row(Low *low);
+void low_reverse_row(Low *low); // softmax_vjp, reduce_max_vjp, reduce_min_vjp
+void low_scatter(Low *low);     // scatter_add
 
 #endif

@@ -209,15 +209,15 @@ static void reduced_axes(Maker *m, const RlzValue *value, uint64_t reduced, RlzO
     }
 }
 
-// A second operand of a row nest, over the axes of operand 0 (a mask) or without the reduced one.
-static void row_operand(Maker *m, const Shape *x, uint32_t without,
+// A further operand of a row nest, over the axes of operand 0 without those of a set.
+static void row_operand(Maker *m, uint32_t number, const Shape *x, uint64_t without,
                         const uint32_t axis_of[RANK_MAX]) {
-    CoreLetId let = core_operand(m->fn, m->in->root, 1);
+    CoreLetId let = core_operand(m->fn, m->in->root, number);
     RlzValue value = value_of(m, let);
     RlzOperand operand = operand_of(m, &value, m->nest->arithmetic);
     uint32_t behind = value.shape.rank; // aligned from the right
     for (uint32_t c = x->rank; c-- > 0 && behind > 0;)
-        if (c != without)
+        if (!(without >> c & 1))
             operand.stride[axis_of[c]] = stride_at(&value.shape, --behind);
     add_operand(m, &operand, let);
 }
@@ -243,16 +243,89 @@ static void make_row(Maker *m) {
     reduced_axes(m, &value, (uint64_t)1 << at, &operand, axis_of);
     uint32_t row = from.first[at];
     check_that(from.first[at + 1] == row + 1);
-    bool pick = m->let->prim == CORE_pick;
-    if (pick) {
+    if (m->let->prim == CORE_pick) {
         m->nest->axes--; // the last one: its index is operand 1's value
         operand.indexed_stride = value.shape.stride[row];
         operand.indexed_extent = value.shape.extent[row];
         operand.stride[axis_of[row]] = 0;
     }
     add_operand(m, &operand, source);
-    if (m->let->count == 2)
-        row_operand(m, &value.shape, m->let->prim == CORE_softmax ? RANK_MAX : row, axis_of);
+    bool whole = m->let->prim == CORE_softmax || m->let->prim == CORE_softmax_vjp;
+    for (uint32_t i = 1; i < m->let->count; i++)
+        row_operand(m, i, &value.shape, whole ? 0 : UINT64_C(1) << row, axis_of);
+}
+
+// ---- derivatives of maximum, minimum, pick and gather -------------------------------------------
+
+static void make_extreme_vjp(Maker *m) {
+    CoreLetId source = core_operand(m->fn, m->in->root, 0);
+    RlzValue value = value_of(m, source);
+    RlzOperand operand = operand_of(m, &value, m->nest->arithmetic);
+    Spread from = spread(m, type_of(m, source), &value.shape);
+    uint64_t axes = m->let->attr->axes, concrete = 0;
+    uint32_t axis_of[RANK_MAX];
+    reduced_axes(m, &value, axes, &operand, axis_of);
+    for (uint32_t i = 0; i < from.rank; i++)
+        for (uint32_t c = from.first[i]; (axes >> i & 1) && c < from.first[i + 1]; c++)
+            concrete |= UINT64_C(1) << c;
+    add_operand(m, &operand, source);
+    row_operand(m, 1, &value.shape, concrete, axis_of);
+    RlzOperand position = {.source = RLZ_IOTA, .range = 1};
+    for (uint32_t c = value.shape.rank; c-- > 0;) {
+        if (!(concrete >> c & 1))
+            continue;
+        position.stride[axis_of[c]] = value.shape.extent[c] == 1 ? 0 : position.range;
+        position.range *= value.shape.extent[c];
+    }
+    add_operand(m, &position, source);
+}
+
+static void add_node(Maker *m, CorePrim prim, DType arithmetic, int16_t a, int16_t b, int16_t c) {
+    RlzNode node = {.prim = prim, .arithmetic = arithmetic, .operand = {a, b, c}};
+    vec_push(m->arena, &m->nodes, node);
+}
+
+// select(index = position, ct, 0). Indices are compared in a type that holds them.
+static void make_pick_vjp(Maker *m) {
+    enum { CT, INDEX, POSITION, ZERO };
+    const Shape *out = &m->in->output.shape;
+    Spread to = spread(m, m->let->type, out);
+    parallel_axes_of(m, out);
+    uint32_t picked = to.first[m->let->attr->axis], axis_of[RANK_MAX];
+    for (uint32_t c = 0; c < out->rank; c++)
+        axis_of[c] = c;
+    row_operand(m, CT, out, UINT64_C(1) << picked, axis_of);
+    row_operand(m, INDEX, out, UINT64_C(1) << picked, axis_of);
+    RlzOperand position = {.source = RLZ_IOTA, .range = out->extent[picked]};
+    position.stride[picked] = out->extent[picked] == 1 ? 0 : 1;
+    add_operand(m, &position, m->lets.at[INDEX]);
+    add_operand(m, &(RlzOperand){.source = RLZ_CONSTANT}, m->lets.at[CT]);
+    bool narrow = position.range <= 1 << 24;
+    add_node(m, CORE_eq, narrow ? m->nest->arithmetic : F64, INDEX, POSITION, 0);
+    add_node(m, CORE_select, m->nest->arithmetic, -1, CT, ZERO);
+}
+
+// The axes of a row of the table, then those of the indices.
+static void make_scatter_add(Maker *m) {
+    CoreLetId rows = core_operand(m->fn, m->in->root, 0), at = core_operand(m->fn, m->in->root, 1);
+    RlzValue ct = value_of(m, rows), index = value_of(m, at);
+    const Shape *out = &m->in->output.shape;
+    RlzOperand operand = operand_of(m, &ct, m->nest->arithmetic);
+    RlzOperand indices = operand_of(m, &index, m->nest->arithmetic);
+    for (uint32_t c = 1; c < out->rank; c++) {
+        uint32_t axis = add_axis(m, RLZ_PARALLEL, out->extent[c]);
+        m->nest->output.stride[axis] = stride_at(out, c);
+        operand.stride[axis] = stride_at(&ct.shape, index.shape.rank + c - 1);
+    }
+    for (uint32_t c = 0; c < index.shape.rank; c++) {
+        uint32_t axis = add_axis(m, RLZ_REDUCED, index.shape.extent[c]);
+        operand.stride[axis] = stride_at(&ct.shape, c);
+        indices.stride[axis] = stride_at(&index.shape, c);
+    }
+    m->nest->output.indexed_stride = out->stride[0];
+    m->nest->output.indexed_extent = out->extent[0];
+    add_operand(m, &operand, rows);
+    add_operand(m, &indices, at);
 }
 
 // ---- contractions -----------------------------------------------------------------------------
@@ -302,19 +375,20 @@ static void contraction_axis(Maker *m, RlzRole role, const Contracted *from, Rlz
     m->nest->output.stride[axis] = from->stride[2];
 }
 
-// Labels of a dot: the last axis of operand 0 is the first of operand 1.
-static void dot_labels(const Spread *a, const Spread *b, uint8_t labels[3][2 * RANK_MAX]) {
-    check_that(a->rank > 0 && b->rank > 0);
-    uint8_t label = 0;
-    for (uint32_t i = 0; i < a->rank; i++) {
-        labels[0][i] = label++;
-        labels[2][i] = (uint8_t)i; // overwritten from the last one on
-    }
-    labels[1][0] = (uint8_t)(a->rank - 1);
-    for (uint32_t i = 1; i < b->rank; i++) {
-        labels[1][i] = label++;
-        labels[2][a->rank - 2 + i] = labels[1][i];
-    }
+// Labels of x · w = y: the last axis of x is the first of w. Of its derivatives the operands are
+// y, w and x, y.
+static void dot_labels(CorePrim prim, const Spread s[3], uint8_t labels[3][2 * RANK_MAX]) {
+    static const uint8_t places[][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}}; // of x, w, y
+    const uint8_t *at = places[prim == CORE_dot ? 0 : prim == CORE_dot_vjp_l ? 1 : 2];
+    uint8_t *x = labels[at[0]], *w = labels[at[1]], *y = labels[at[2]];
+    uint32_t x_rank = s[at[0]].rank, w_rank = s[at[1]].rank;
+    check_that(x_rank > 0 && w_rank > 0);
+    for (uint32_t i = 0; i < x_rank; i++)
+        x[i] = (uint8_t)i;
+    for (uint32_t i = 0; i < w_rank; i++)
+        w[i] = (uint8_t)(x_rank - 1 + i);
+    memcpy(y, x, x_rank - 1);
+    memcpy(y + x_rank - 1, w + 1, w_rank - 1);
 }
 
 static void make_contraction(Maker *m) {
@@ -327,10 +401,11 @@ static void make_contraction(Maker *m) {
                    spread(m, m->let->type, &m->in->output.shape)};
     uint8_t labels[3][2 * RANK_MAX] = {{0}};
     Contraction *c = arena_new_of(m->arena, Contraction);
-    if (m->let->prim == CORE_dot)
-        dot_labels(&s[0], &s[1], labels);
+    bool ein = m->let->prim == CORE_ein;
+    if (!ein)
+        dot_labels(m->let->prim, s, labels);
     for (uint32_t i = 0; i < 3; i++)
-        label_axes(c, &s[i], m->let->prim == CORE_dot ? labels[i] : m->let->attr->labels[i], i);
+        label_axes(c, &s[i], ein ? m->let->attr->labels[i] : labels[i], i);
     int32_t i_axis = -1, j_axis = -1;
     for (uint32_t o = 0; o < c->outputs; o++) {
         const Contracted *axis = &c->axis[c->output[o]];
@@ -354,6 +429,8 @@ static void make_contraction(Maker *m) {
 // ---- all ----------------------------------------------------------------------------------------
 
 static RlzKind kind_of(CorePrim prim) {
+    if (prim == CORE_pick_vjp)
+        return RLZ_GROUP;
     switch (core_prims[prim].class) {
     case CORE_ELEMENTWISE:
         return RLZ_GROUP;
@@ -378,6 +455,27 @@ static bool accumulates(CorePrim prim) {
     return core_prims[prim].class == CORE_CONTRACTION || prim == CORE_sum || prim == CORE_mean;
 }
 
+static void (*maker_of(CorePrim prim))(Maker *) {
+    static void (*const by_kind[RLZ_KIND_COUNT])(Maker *) = {
+        [RLZ_GROUP] = make_group,         [RLZ_CONTRACTION] = make_contraction,
+        [RLZ_REDUCTION] = make_reduction, [RLZ_ROW] = make_row,
+        [RLZ_INDEXED] = make_gather,      [RLZ_PERMUTE] = make_permute,
+    };
+    switch (prim) {
+    case CORE_pick:
+        return make_row;
+    case CORE_pick_vjp:
+        return make_pick_vjp;
+    case CORE_scatter_add:
+        return make_scatter_add;
+    case CORE_reduce_max_vjp:
+    case CORE_reduce_min_vjp:
+        return make_extreme_vjp;
+    default:
+        return by_kind[kind_of(prim)];
+    }
+}
+
 const RlzNest *rlz_nest_make(const RlzNestInput *input, Arena *arena, const CoreLetId **lets) {
     const CoreFn *fn = core_fn(input->program, input->fn);
     Maker m = {.in = input, .fn = fn, .let = core_let(fn, input->root), .arena = arena};
@@ -390,15 +488,11 @@ const RlzNest *rlz_nest_make(const RlzNestInput *input, Arena *arena, const Core
                            ? arithmetic->accumulate
                            : nest->arithmetic;
     nest->multiply_add = nest->kind == RLZ_CONTRACTION && arithmetic->multiply_add;
-    if (nest->prim == CORE_sum || nest->prim == CORE_mean || nest->kind == RLZ_ROW)
+    if (nest->prim == CORE_sum || nest->prim == CORE_mean ||
+        (nest->kind == RLZ_ROW && core_prim_axes(nest->prim) == CORE_ONE_AXIS))
         nest->reduce = arithmetic->reduce;
     nest->output = (RlzOperand){.type = input->output.type, .range = input->output.range};
-    static void (*const make[RLZ_KIND_COUNT])(Maker *) = {
-        [RLZ_GROUP] = make_group,         [RLZ_CONTRACTION] = make_contraction,
-        [RLZ_REDUCTION] = make_reduction, [RLZ_ROW] = make_row,
-        [RLZ_INDEXED] = make_gather,      [RLZ_PERMUTE] = make_permute,
-    };
-    (nest->prim == CORE_pick ? make_row : make[nest->kind])(&m);
+    maker_of(nest->prim)(&m);
     rlz_simplify(nest, m.operands.at, m.operands.count);
     nest->inputs = m.operands.count;
     nest->input = m.operands.at;

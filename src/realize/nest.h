@@ -14,7 +14,12 @@
 //   OUTER  every other axis of the output
 // Axes are listed outer first, then I, J, K; each role may be empty. Elsewhere: PARALLEL axes (one
 // result each, in the output's order), then the REDUCED axes in order. A ROW nest has exactly one
-// REDUCED axis.
+// REDUCED axis, but for the derivatives of maximum and minimum.
+//
+// pick_vjp is a GROUP, select(index = position, ct, 0), of the position along the axis as an IOTA
+// input. The derivatives of maximum and minimum have a third input, the IOTA of the flat position
+// among the reduced axes. scatter_add runs over the PARALLEL axes of a row and the REDUCED axes of
+// the indices; its output is indexed, as the first operand of gather is.
 //
 // Outside contractions, axes of extent 1 are dropped and neighbours of one role that every operand
 // walks as one are merged, which keeps the order of every sum. A contraction keeps its axes as they
@@ -31,8 +36,9 @@ typedef enum RlzKind {
     RLZ_GROUP,       // an elementwise group, or a single elementwise let
     RLZ_CONTRACTION, // dot, ein and the derivatives of dot
     RLZ_REDUCTION,   // sum, mean, reduce_max, reduce_min, argmax
-    RLZ_ROW,         // softmax, log_softmax, logsumexp, cross_entropy
-    RLZ_INDEXED,     // gather, pick
+    RLZ_ROW,         // softmax, log_softmax, logsumexp, cross_entropy, derivatives of rows, maximum
+                     // and minimum
+    RLZ_INDEXED,     // gather, pick, scatter_add
     RLZ_PERMUTE,     // a copy in another axis order
     RLZ_KIND_COUNT
 } RlzKind;
@@ -56,7 +62,8 @@ typedef struct RlzOperand {
     int64_t range;                // index operands: an exclusive bound of their values, else 0
     double constant;              // CONSTANT
     int64_t indexed_stride;       // gather, pick: operand 0's stride and extent along the axis that
-    int64_t indexed_extent;       // operand 1 indexes, which is no axis of the nest
+    int64_t indexed_extent;       // operand 1 indexes, which is no axis of the nest; scatter_add:
+                                  // the output's
 } RlzOperand;
 
 // One member of a group, in let order. Operands are earlier nodes or inputs. A node whose prim is a

@@ -128,6 +128,8 @@ static double elements(const RlzNest *nest, const RlzOperand *operand) {
 
 double rlz_nest_bytes(const RlzNest *nest) {
     double bytes = elements(nest, &nest->output) * (double)dtype_size(nest->output.type);
+    if (nest->output.indexed_extent)
+        bytes *= (double)nest->output.indexed_extent;
     for (uint32_t i = 0; i < nest->inputs; i++) {
         const RlzOperand *operand = &nest->input[i];
         if (operand->source != RLZ_MEMORY)
@@ -139,6 +141,24 @@ double rlz_nest_bytes(const RlzNest *nest) {
     return bytes;
 }
 
+// For one element: maximum, difference, exp, sum, and what follows for each element.
+static double row_flops(CorePrim prim) {
+    switch (prim) {
+    case CORE_softmax:
+    case CORE_log_softmax:
+        return 5;
+    case CORE_cross_entropy_vjp: // division, product
+        return 6;
+    case CORE_softmax_vjp: // product, sum; difference, product
+        return 4;
+    case CORE_reduce_max_vjp:
+    case CORE_reduce_min_vjp: // two comparisons
+        return 2;
+    default:
+        return 4;
+    }
+}
+
 double rlz_nest_flops(const RlzNest *nest) {
     switch (nest->kind) {
     case RLZ_GROUP:
@@ -147,11 +167,10 @@ double rlz_nest_flops(const RlzNest *nest) {
         return 2 * iterations(nest);
     case RLZ_REDUCTION:
         return iterations(nest);
-    case RLZ_ROW: // maximum, difference, exp, sum, and softmax's division or log_softmax's
-                  // difference
-        return (nest->prim == CORE_softmax || nest->prim == CORE_log_softmax ? 5 : 4) *
-               iterations(nest);
+    case RLZ_ROW:
+        return row_flops(nest->prim) * iterations(nest);
     case RLZ_INDEXED:
+        return nest->prim == CORE_scatter_add ? iterations(nest) : 0;
     case RLZ_PERMUTE:
     case RLZ_KIND_COUNT:
         break;

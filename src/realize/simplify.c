@@ -6,8 +6,9 @@
 // each other, and a reduction's terms keep their order.
 #include "realize/simplify.h"
 
+// The one axis of a row or argmax, which stays an axis of its own.
 static bool fixed(const RlzNest *nest, uint32_t axis) {
-    return nest->role[axis] == RLZ_REDUCED && (nest->kind == RLZ_ROW || nest->prim == CORE_argmax);
+    return nest->role[axis] == RLZ_REDUCED && core_prim_axes(nest->prim) == CORE_ONE_AXIS;
 }
 
 static void remove_axis(RlzNest *nest, RlzOperand *operand, uint32_t operands, uint32_t axis) {

@@ -185,6 +185,21 @@ static Value permuted_value(const Frame *frame, CoreLetId let) {
     return value;
 }
 
+// The leaves of the fields, in order.
+static Value tree_value(Builder *b, const Frame *frame, CoreLetId let) {
+    const CoreLet *at = core_let(frame->fn, let);
+    uint32_t leaves = core_leaf_count(b->core, core_type(b->core, at->type)->tree);
+    Value value = {.parts = arena_array(b->arena, Value, leaves + 1)};
+    for (uint32_t i = 0; i < at->count; i++) {
+        Value field = memory_value(b, frame, core_operand(frame->fn, let, i));
+        if (!field.parts)
+            value.parts[value.count++] = field;
+        for (uint32_t leaf = 0; leaf < field.count; leaf++)
+            value.parts[value.count++] = field.parts[leaf];
+    }
+    return value;
+}
+
 static Value free_value(Builder *b, const Frame *frame, CoreLetId let) {
     const CoreLet *at = core_let(frame->fn, let);
     switch (at->prim) {
@@ -206,6 +221,8 @@ static Value free_value(Builder *b, const Frame *frame, CoreLetId let) {
             value.parts[i] = memory_value(b, frame, core_operand(frame->fn, let, i));
         return value;
     }
+    case CORE_tree:
+        return tree_value(b, frame, let);
     case CORE_item:
         return frame->values[core_operand(frame->fn, let, 0)].parts[at->attr->number];
     default:
