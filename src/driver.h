@@ -19,10 +19,12 @@ typedef struct PreskCompiled {
 } PreskCompiled;
 
 // Checks and elaborates a file and runs every pass over its Core, the verifier after each. False
-// with diagnostics in the context where the program has errors.
+// with diagnostics in the context where the program has errors. There are gradients of what the
+// program asks for with grad(f), of the training block's loss and, where the entry (or null) is
+// `F.grad`, of F.
 bool presk_compile(Context *context, Arena *arena, const char *path, uint32_t const_count,
-                   const ChkConst *consts, PreskCompiled *compiled);
+                   const ChkConst *consts, const char *entry, PreskCompiled *compiled);
 // The passes after elaboration, for programs that come from elsewhere (tests, Core text).
-void presk_passes(CoreProgram *core, Arena *arena, PreskCompiled *compiled);
+bool presk_passes(CoreProgram *core, Arena *arena, PreskCompiled *compiled);
 
 #endif

@@ -25,9 +25,9 @@
 
 #include "core/core.h"
 
-// The gradient function of fn, made where it is not there yet (with every .fwd and .bwd that it
-// needs); 0 with diagnostics: the result is no real scalar, the first parameter holds no reals
-// (E3003), or a primitive on the way has no derivative (E3002).
-CoreFnId ad_gradient(CoreProgram *program, CoreFnId fn);
+// Gives every gradient that is only declared (core_gradient_declare) its body, with every .fwd and
+// .bwd that it needs. False with diagnostics: a result that is no real scalar, a first parameter
+// that holds no reals (E3003), or a primitive on the way that has no derivative (E3002).
+bool ad_gradients(CoreProgram *program);
 
 #endif

@@ -23,35 +23,39 @@ static bool can_differentiate(CoreProgram *program, const CoreFn *fn) {
 }
 
 typedef struct Gradient {
+    AdState *state;
     CoreProgram *program;
-    const CoreFn *fn;
+    const CoreFn *fn; // whose gradient
     CoreFn *made;
+    Extent *by_dim; // from fn's dimensions to those of made
 } Gradient;
 
 static CoreLetId add(const Gradient *g, CorePrim prim, CoreTypeId type, uint32_t count,
                      const CoreLetId *operands, const CoreAttr *attr) {
-    return core_let_add(g->program, g->made, prim, type, count, operands, attr, 0, g->fn->span);
+    CoreTypeId own = core_type_substitute(g->program, type, g->by_dim, NULL, 0);
+    return core_let_add(g->program, g->made, prim, own, count, operands, attr, 0, g->fn->span);
 }
 
-static CoreLetId call(const Gradient *g, Arena *arena, CoreFnId callee, uint32_t count,
+static CoreLetId call(const Gradient *g, CoreFnId callee, uint32_t count,
                       const CoreLetId *operands) {
-    CoreAttr attr = {.callee = callee, .dim_count = g->fn->dims.count};
-    Extent *dims = arena_array(arena, Extent, attr.dim_count + 1);
-    for (uint32_t i = 0; i < attr.dim_count; i++)
-        dims[i] = extent_dim(g->program->extents, g->fn->dims.at[i]);
     CoreAxis pack = {.extent = EXTENT_PACK};
+    CoreAttr attr = {.callee = callee,
+                     .dim_count = g->made->dims.count,
+                     .pack = &pack,
+                     .pack_count = g->made->has_pack};
+    Extent *dims = arena_array(g->state->arena, Extent, attr.dim_count + 1);
+    for (uint32_t i = 0; i < attr.dim_count; i++)
+        dims[i] = extent_dim(g->program->extents, g->made->dims.at[i]);
     attr.dims = dims;
-    attr.pack = &pack;
-    attr.pack_count = g->fn->has_pack;
     return add(g, CORE_call, core_fn(g->program, callee)->type, count, operands, &attr);
 }
 
-static void fill(Gradient *g, Arena *arena, const AdVariant *v) {
+static void fill(const Gradient *g, const AdVariant *v) {
     const CoreFn *fn = g->fn;
-    CoreLetId *operands = arena_array(arena, CoreLetId, fn->params + v->saved + 1);
+    CoreLetId *operands = arena_array(g->state->arena, CoreLetId, fn->params + v->saved + 1);
     for (CoreLetId i = 0; i < fn->params; i++)
         operands[i] = i;
-    CoreLetId value = call(g, arena, v->forward, fn->params, operands);
+    CoreLetId value = call(g, v->forward, fn->params, operands);
     CoreLetId whole = value;
     uint32_t count = 0;
     for (uint32_t i = 0; i < v->params.count; i++)
@@ -67,38 +71,34 @@ static void fill(Gradient *g, Arena *arena, const AdVariant *v) {
     CoreAttr one = {.scalar =
                         core_scalar_rational(g->program, rational_of_int(g->program->arena, 1))};
     operands[count++] = add(g, CORE_scalar, core_type_real(g->program, 0, NULL), 0, NULL, &one);
-    CoreLetId parts[] = {value, call(g, arena, v->backward, count, operands)};
-    g->made->result = add(g, CORE_tuple, g->made->type, 2, parts, NULL);
+    CoreLetId parts[] = {value, call(g, v->backward, count, operands)};
+    g->made->result =
+        core_let_add(g->program, g->made, CORE_tuple, g->made->type, 2, parts, NULL, 0, fn->span);
 }
 
-CoreFnId ad_gradient(CoreProgram *program, CoreFnId id) {
-    const CoreFn *fn = core_fn(program, id);
-    Name name =
-        name_of(program->context->names,
-                str_format(program->arena, "%s.grad", name_c(program->context->names, fn->name)));
-    CoreFnId there = core_fn_find(program, name_str(program->context->names, name));
-    if (there)
-        return there;
-    if (!can_differentiate(program, fn))
-        return 0;
-    AdState state = {.program = program, .arena = program->arena};
-    const AdVariant *v = ad_variant(&state, id, 1);
+bool ad_gradient(AdState *state, CoreFnId id) {
+    CoreProgram *program = state->program;
+    CoreFn *made = core_fn(program, id);
+    CoreFnId of = made->gradient_of;
+    if (!of)
+        return true;
+    const CoreFn *fn = core_fn(program, of);
+    const AdVariant *v = can_differentiate(program, fn) ? ad_variant(state, of, 1) : NULL;
     if (!v)
-        return 0;
-    CoreFnId made = core_fn_add(program, name, fn->span);
-    fn = core_fn(program, id);
-    Gradient g = {program, fn, core_fn(program, made)};
-    for (CoreLetId i = 0; i < fn->params; i++) {
-        const CoreLet *param = core_let(fn, i);
-        core_let_add(program, g.made, CORE_param, param->type, 0, NULL, NULL, param->name,
-                     param->span);
-    }
-    g.made->params = fn->params;
+        return false;
+    Gradient g = {state, program, fn, made, NULL};
+    g.by_dim = arena_array(state->arena, Extent, extent_dim_count(program->extents) + 1);
     for (uint32_t i = 0; i < fn->dims.count; i++)
-        vec_push(program->arena, &g.made->dims, fn->dims.at[i]);
-    g.made->has_pack = fn->has_pack;
-    CoreTypeId parts[] = {fn->type, core_let(fn, 0)->type};
-    g.made->type = core_type_tuple(program, 2, parts);
-    fill(&g, program->arena, v);
-    return made;
+        g.by_dim[fn->dims.at[i]] = extent_dim(program->extents, made->dims.at[i]);
+    fill(&g, v);
+    made->gradient_of = 0;
+    return true;
+}
+
+bool ad_gradients(CoreProgram *program) {
+    AdState state = {.program = program, .arena = program->arena};
+    bool good = true;
+    for (CoreFnId id = 1, count = program->fns.count; id < count; id++)
+        good &= ad_gradient(&state, id);
+    return good;
 }

@@ -338,5 +338,5 @@ const AdVariant *ad_variant(AdState *state, CoreFnId fn, uint64_t mask) {
     for (uint32_t i = 0; i < state->variants.count; i++)
         if (state->variants.at[i]->fn == fn && state->variants.at[i]->mask == mask)
             return state->variants.at[i];
-    return make_variant(state, fn, mask);
+    return ad_gradient(state, fn) ? make_variant(state, fn, mask) : NULL;
 }

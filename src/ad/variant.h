@@ -18,10 +18,11 @@ typedef struct AdState {
     CoreProgram *program;
     Arena *arena;
     Vec(AdVariant *) variants;
-    bool failed;
 } AdState;
 
 // The pair of a function, made where it is not there yet; null after a diagnostic.
 const AdVariant *ad_variant(AdState *state, CoreFnId fn, uint64_t mask);
+// The body of a gradient that is only declared; false after a diagnostic.
+bool ad_gradient(AdState *state, CoreFnId fn);
 
 #endif

@@ -355,6 +355,25 @@ static ChkValue target(ChkBody *body, const Args *args) {
     return chk_emit(body, args->builtin->prim, args->span, 2, operands, &attr, type);
 }
 
+// grad(f): f itself, marked; its call becomes one of the gradient.
+static ChkValue gradient(ChkBody *body, const Args *args) {
+    ChkValue value = chk_expr(body, args->at[0]);
+    if (chk_is_poison(&value))
+        return value;
+    bool function = value.kind == CHK_FUNCTION && value.fn && !value.gradient && !value.bound;
+    if (function) {
+        value.gradient = true;
+        value.span = args->span;
+        return value;
+    }
+    const char *what = value.gradient ? "a gradient" : chk_value_text(body, &value);
+    Diag *d = diag(body->chk->diags, E3001, value.span, what);
+    if (value.bound)
+        diag_note(d, "inside its module a function's parameter tree is no argument; outside it is "
+                     "the first");
+    return chk_poison(args->span);
+}
+
 // ---- dispatch -------------------------------------------------------------------------------
 
 ChkValue chk_builtin_call(ChkBody *body, const ChkBuiltin *builtin, uint32_t count,
@@ -383,12 +402,8 @@ ChkValue chk_builtin_call(ChkBody *body, const ChkBuiltin *builtin, uint32_t cou
         return chk_view(body, args.count, args.at, span);
     case RANGE:
         return chk_range(body, args.count, args.at, span);
-    case GRAD: {
-        Diag *d = diag(body->chk->diags, E3001, span);
-        diag_note(d, "`grad(f)` gives the value of f and its gradient in the first argument; "
-                     "this version runs programs forward only");
-        return chk_poison(span);
-    }
+    case GRAD:
+        return gradient(body, &args);
     }
     return chk_poison(span);
 }

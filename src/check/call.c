@@ -88,6 +88,7 @@ typedef struct Call {
     const ChkMod *mod;  // the instance whose function it is; null: not known (or a free function)
     uint32_t dim_count; // stated own dimensions
     const Extent *dims;
+    bool gradient;  // of its gradient
     uint32_t count; // values, the tree first for a module's function
     ChkValue values[64];
     Span span;
@@ -159,6 +160,34 @@ static void overflow(Chk *chk, const Call *call, CoreTypeId type) {
                chk_name(chk, call->fn->name));
 }
 
+// What a call gives: the function's result, or its value and gradient, and by what function.
+static CoreTypeId called(Chk *chk, const Call *call, CoreFnId *callee) {
+    const ChkFn *fn = call->fn;
+    *callee = fn->id;
+    if (!call->gradient)
+        return fn->result;
+    CoreTypeId first = core_fn(chk->core, fn->id)->params ? param_type(fn, 0) : 0;
+    const CoreType *result = core_type(chk->core, fn->result);
+    const CoreType *type = first ? core_type(chk->core, first) : NULL;
+    bool real = type && (type->kind == CORE_REAL || type->kind == CORE_PARAMS);
+    if (!real || result->kind != CORE_REAL || result->rank) {
+        Diag *d = diag(chk->diags, E3003, call->span, chk_name(chk, fn->name));
+        diag_label(d, fn->span, "declared here");
+        diag_note(d,
+                  "its result is %s and its first argument %s; a gradient needs ℝ and one that "
+                  "holds reals",
+                  chk_type_text(chk, fn->result), first ? chk_type_text(chk, first) : "missing");
+        return 0;
+    }
+    *callee = core_gradient_declare(chk->core, fn->id);
+    if (!*callee) {
+        diag(chk->diags, E1002, call->span,
+             chk_c(str_format(chk->arena, "%s.grad", chk_name(chk, fn->name))));
+        return 0;
+    }
+    return core_fn(chk->core, *callee)->type;
+}
+
 static ChkValue emit_call(ChkBody *body, Call *call, const Infer *infer) {
     Chk *chk = body->chk;
     const ChkFn *fn = call->fn;
@@ -175,10 +204,12 @@ static ChkValue emit_call(ChkBody *body, Call *call, const Infer *infer) {
             call->values[i] = chk_whole(body, &call->values[i]);
         good = good && !chk_is_poison(&call->values[i]);
     }
-    CoreTypeId result =
-        core_type_substitute(chk->core, fn->result, infer->by_dim, pack, infer->pack_count);
-    if (!result)
-        overflow(chk, call, fn->result);
+    CoreFnId callee;
+    CoreTypeId declared = called(chk, call, &callee), result = 0;
+    if (declared)
+        result = core_type_substitute(chk->core, declared, infer->by_dim, pack, infer->pack_count);
+    if (declared && !result)
+        overflow(chk, call, declared);
     if (!good || !result)
         return chk_poison(call->span);
     const CoreType *type = core_type(chk->core, result);
@@ -187,7 +218,7 @@ static ChkValue emit_call(ChkBody *body, Call *call, const Infer *infer) {
     Extent *dims = arena_array(chk->arena, Extent, fn->dim_count + 1);
     for (uint32_t i = 0; i < fn->dim_count; i++)
         dims[i] = infer->by_dim[fn->dims[i]];
-    CoreAttr attr = {.callee = fn->id,
+    CoreAttr attr = {.callee = callee,
                      .dim_count = fn->dim_count,
                      .dims = dims,
                      .pack_count = fn->has_pack ? infer->pack_count : 0,
@@ -313,6 +344,7 @@ static ChkValue call_named(ChkBody *body, const ChkValue *callee, uint32_t count
                    .mod = callee->mod,
                    .dim_count = callee->dim_count,
                    .dims = callee->dims,
+                   .gradient = callee->gradient,
                    .span = span};
     chk_signature(body->chk, call->fn);
     if (callee->bound && call->fn->module) {

@@ -184,6 +184,7 @@ typedef struct ChkValue {
     const ChkMod *mod;
     bool bound;
     ChkTree tree;
+    bool gradient;      // FUNCTION: its gradient is meant
     uint32_t dim_count; // FUNCTION: stated own dimensions, `f{N}`
     const Extent *dims;
     const ChkBuiltin *builtin;

@@ -61,7 +61,8 @@ static int dump_core(CliArgs *args) {
     PreskCompiled compiled;
     if (!cli_consts(args, &count, &consts))
         return CLI_USAGE;
-    if (!presk_compile(args->context, args->arena, args->positional[0], count, consts, &compiled))
+    if (!presk_compile(args->context, args->arena, args->positional[0], count, consts,
+                       cli_text(args, "entry"), &compiled))
         return cli_report(args);
     const char *entry = cli_text(args, "entry");
     if (!entry) {

@@ -107,7 +107,8 @@ static int dump_whole(CliArgs *args) {
     PreskCompiled compiled;
     if (!cli_consts(args, &count, &consts))
         return CLI_USAGE;
-    if (!presk_compile(args->context, args->arena, args->positional[0], count, consts, &compiled))
+    if (!presk_compile(args->context, args->arena, args->positional[0], count, consts, NULL,
+                       &compiled))
         return cli_report(args);
     int status = dump_program(args, compiled.program->core, 0);
     if (!status)

@@ -124,7 +124,7 @@ int cli_entry_open(CliArgs *args, CliEntry *entry) {
     if (!cli_consts(args, &count, &consts))
         return CLI_USAGE;
     if (!presk_compile(args->context, args->arena, args->positional[0], count, consts,
-                       &entry->compiled))
+                       cli_text(args, "entry"), &entry->compiled))
         return cli_report(args);
     entry->core = entry->compiled.program->core;
     int status = choose_entry(entry);

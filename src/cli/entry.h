@@ -15,7 +15,8 @@
         {"pack", CLI_TEXT, "N,M", "the extents that the entry's own `...` stands for"},            \
         {"realize", CLI_TEXT, "R", "the arithmetic: f64, f32 (default), bf16 or @FILE"},           \
         {"plan", CLI_TEXT, "P", "arithmetic and layouts: @FILE, or default"},                      \
-        {"retarget", CLI_FLAG, NULL, "drop what a plan for another target has and this one lacks"}, \
+        {"retarget", CLI_FLAG, NULL,                                                               \
+         "drop what a plan for another target has and this one lacks"},                            \
         {"fusion", CLI_TEXT, "on|off", "fusion groups (default on)"},                              \
         {"threads", CLI_NUMBER, "N", "workers (default PRESK_THREADS, else the machine's)"}, {     \
         "target", CLI_NUMBER, "BITS", "widest vector registers: 128, 256 or 512"                   \

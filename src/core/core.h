@@ -24,6 +24,7 @@
 //     %5 : ℝ[..., O] = add %3 %4
 //     return %5
 //   }
+// and of a gradient that is only declared  fn f.grad(%0 : ℝ) -> (ℝ, ℝ) gradient f
 #ifndef PRESK_CORE_CORE_H
 #define PRESK_CORE_CORE_H
 
@@ -208,6 +209,9 @@ typedef struct CoreFn {
     Vec(CoreLetId) operands;
     CoreLetId result;
     CoreTypeId type; // of the result, as declared
+    // The function whose gradient this one is, as long as it is only declared: it has parameters
+    // and a type and no body, and differentiation (src/ad) makes it. 0: a function like any other.
+    CoreFnId gradient_of;
     Span span;
     // The fusion partition, once core_partition has run; null before.
     uint32_t *group; // per let: the root of its group, or CORE_NO_GROUP
@@ -282,6 +286,10 @@ CoreModuleId core_module_add(CoreProgram *program, Name name, Span span);
 CoreFnId core_fn_add(CoreProgram *program, Name name, Span span);
 CoreFnId core_fn_find(const CoreProgram *program, Str name); // 0: none
 CoreFn *core_fn(const CoreProgram *program, CoreFnId fn);
+// Declares `F.grad`, the gradient of F in its first parameter (or finds it declared): F's
+// parameters and the result (value, gradient). F has a first parameter and a type. 0: another
+// function has the name.
+CoreFnId core_gradient_declare(CoreProgram *program, CoreFnId fn);
 CoreLetId core_let_add(CoreProgram *program, CoreFn *fn, CorePrim prim, CoreTypeId type,
                        uint32_t count, const CoreLetId *operands, const CoreAttr *attr, Name name,
                        Span span); // attr is copied deeply; null: none

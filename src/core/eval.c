@@ -60,8 +60,7 @@ static EvalValue tree_value(const EvalFrame *frame, CoreLetId let) {
     const CoreLet *at = core_let(frame->fn, let);
     CoreTree tree = core_type(frame->eval->program, at->type)->tree;
     EvalValue value = {.kind = EVAL_LIST};
-    value.parts =
-        arena_array(frame->arena, EvalValue, core_leaf_count(frame->eval->program, tree));
+    value.parts = arena_array(frame->arena, EvalValue, core_leaf_count(frame->eval->program, tree));
     for (uint32_t i = 0; i < at->count; i++) {
         EvalValue field = settled(frame, core_operand(frame->fn, let, i));
         if (field.kind != EVAL_LIST)

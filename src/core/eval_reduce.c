@@ -2,8 +2,8 @@
 //
 // Policies: a sum starts at +0, so an empty one is +0; an empty maximum is −inf, minimum +inf, mean
 // NaN (0 / 0). Maximum and minimum keep a NaN. argmax is the first maximum; a NaN is larger than
-// every number, and the first NaN wins; of an empty row it is 0. The whole cotangent of a maximum or
-// minimum goes to the position that argmax (or its mirror image) finds; all others are +0.
+// every number, and the first NaN wins; of an empty row it is 0. The whole cotangent of a maximum
+// or minimum goes to the position that argmax (or its mirror image) finds; all others are +0.
 #include "core/eval_frame.h"
 
 #include <math.h>
@@ -65,7 +65,8 @@ static double reduce(const CoreArithmetic *arithmetic, CorePrim prim, const Eval
     if (prim == CORE_reduce_max || prim == CORE_reduce_min)
         return fold(with, prim == CORE_reduce_max ? -INFINITY : INFINITY, count, terms);
     double sum = mth_round(with->type, core_eval_sum(arithmetic, running, count, terms));
-    return prim == CORE_mean ? core_eval_apply(with, sum, mth_round(with->type, (double)count)) : sum;
+    return prim == CORE_mean ? core_eval_apply(with, sum, mth_round(with->type, (double)count))
+                             : sum;
 }
 
 void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out) {
@@ -80,10 +81,10 @@ void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out) {
     if (arithmetic->has_accumulate && (at->prim == CORE_sum || at->prim == CORE_mean))
         running = arithmetic->accumulate;
     EvalOperation with = core_eval_operation(frame,
-                               at->prim == CORE_reduce_max   ? MTH_max
-                               : at->prim == CORE_reduce_min ? MTH_min
-                                                             : MTH_div,
-                               nest);
+                                             at->prim == CORE_reduce_max   ? MTH_max
+                                             : at->prim == CORE_reduce_min ? MTH_min
+                                                                           : MTH_div,
+                                             nest);
     int64_t results = shape_count(&parts.outer), count = shape_count(&parts.inner);
     double *terms = arena_array(frame->arena, double, count);
     for (int64_t i = 0; i < results; i++) {
@@ -109,13 +110,12 @@ void core_eval_extreme_vjp(const EvalFrame *frame, CoreLetId let, Tensor *out) {
     double *terms = arena_array(frame->arena, double, count);
     for (int64_t i = 0; i < results; i++) {
         for (int64_t j = 0; j < count; j++)
-            terms[j] = mth_round(nest, dtype_get(x.type, x.data,
-                                                 shape_offset(&from.outer, i) +
-                                                     shape_offset(&from.inner, j)));
+            terms[j] = mth_round(
+                nest, dtype_get(x.type, x.data,
+                                shape_offset(&from.outer, i) + shape_offset(&from.inner, j)));
         int64_t first = first_extreme(at->prim == CORE_reduce_max_vjp, count, terms);
         for (int64_t j = 0; j < count; j++)
-            dtype_set(out->type, out->data,
-                      shape_offset(&to.outer, i) + shape_offset(&to.inner, j),
+            dtype_set(out->type, out->data, shape_offset(&to.outer, i) + shape_offset(&to.inner, j),
                       j == first ? mth_round(nest, tensor_get(&ct, i)) : 0);
     }
 }

@@ -12,6 +12,7 @@
 //     return %2
 //   }
 //
+// A gradient that is only declared has no body: `fn f.grad(%0 x : ℝ) -> (ℝ, ℝ) gradient f`.
 // A let is its number, the source's name for it where it has one, its type, its primitive,
 // operands and attributes, and `in` the root of its group. `grouped`: the partition has been
 // computed. A dimension of a module or function whose name another one in scope has is printed
@@ -198,6 +199,12 @@ static void print_fn(Printer *p, const CoreFn *fn) {
     }
     buf_text(&p->buf, ") -> ");
     print_type(p, fn->type);
+    if (fn->gradient_of) {
+        buf_format(&p->buf, " gradient %s\n",
+                   name_c(p->names, core_fn(p->program, fn->gradient_of)->name));
+        p->renamed = NULL;
+        return;
+    }
     buf_text(&p->buf, fn->group ? " grouped {\n" : " {\n");
     for (CoreLetId id = fn->params; id < fn->lets.count; id++)
         print_let(p, fn, id);

@@ -128,6 +128,32 @@ CoreFnId core_fn_find(const CoreProgram *program, Str name) {
     return 0;
 }
 
+CoreFnId core_gradient_declare(CoreProgram *program, CoreFnId id) {
+    const CoreFn *fn = core_fn(program, id);
+    check_that(fn->params && fn->type);
+    Name name =
+        name_of(program->context->names,
+                str_format(program->arena, "%s.grad", name_c(program->context->names, fn->name)));
+    CoreFnId made = core_fn_find(program, name_str(program->context->names, name));
+    if (made)
+        return core_fn(program, made)->gradient_of == id ? made : 0;
+    made = core_fn_add(program, name, fn->span);
+    CoreFn *gradient = core_fn(program, made);
+    gradient->gradient_of = id;
+    for (uint32_t i = 0; i < fn->dims.count; i++)
+        vec_push(program->arena, &gradient->dims, fn->dims.at[i]);
+    gradient->has_pack = fn->has_pack;
+    for (CoreLetId i = 0; i < fn->params; i++) {
+        const CoreLet *param = core_let(fn, i);
+        core_let_add(program, gradient, CORE_param, param->type, 0, NULL, NULL, param->name,
+                     param->span);
+    }
+    gradient->params = fn->params;
+    CoreTypeId parts[] = {fn->type, core_let(fn, 0)->type};
+    gradient->type = core_type_tuple(program, 2, parts);
+    return made;
+}
+
 CoreFn *core_fn(const CoreProgram *program, CoreFnId fn) {
     check_that(fn >= 1 && fn < program->fns.count);
     return program->fns.at[fn];

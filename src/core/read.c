@@ -185,20 +185,26 @@ static bool on_line(const Reader *r) {
     return !read_peek(r, 0)->begins;
 }
 
+// The name of a function of the program; 0 after a diagnostic.
+static CoreFnId read_function(Reader *r) {
+    Str word = read_peek(r, 0)->text;
+    CoreFnId fn = core_fn_find(r->program, word);
+    if (fn) {
+        r->at++;
+        return fn;
+    }
+    Vec(Str) candidates = {0};
+    for (CoreFnId id = 1; id < r->program->fns.count; id++)
+        vec_push(r->program->arena, &candidates,
+                 name_str(r->context->names, core_fn(r->program, id)->name));
+    read_unknown(r, "function", word, candidates.at, candidates.count);
+    return 0;
+}
+
 static void read_callee(Reader *r, CoreAttr *attr) {
     Arena *arena = r->program->arena;
-    Str word = read_peek(r, 0)->text;
-    attr->callee = core_fn_find(r->program, word);
-    if (!attr->callee) {
-        Vec(Str) candidates = {0};
-        for (CoreFnId id = 1; id < r->program->fns.count; id++)
-            vec_push(arena, &candidates,
-                     name_str(r->context->names, core_fn(r->program, id)->name));
-        read_unknown(r, "function", word, candidates.at, candidates.count);
-        return;
-    }
-    r->at++;
-    if (!read_take(r, "{"))
+    attr->callee = read_function(r);
+    if (!attr->callee || !read_take(r, "{"))
         return;
     Vec(Extent) dims = {0};
     do {
@@ -225,8 +231,7 @@ static uint32_t read_axis(Reader *r, const CoreFn *fn, const Parts *parts) {
     Name name = read_name(r, "an axis");
     if (r->failed || (first >= fn->lets.count && !reverse))
         return 0;
-    const CoreType *type =
-        core_type(r->program, reverse ? parts->type : fn->lets.at[first].type);
+    const CoreType *type = core_type(r->program, reverse ? parts->type : fn->lets.at[first].type);
     for (uint32_t i = 0; i < type->rank; i++)
         if (type->axes[i].name == name)
             return i;
@@ -436,6 +441,10 @@ static void read_fn(Reader *r) {
         vec_push(r->program->arena, &roots, CORE_NO_GROUP);
     read_expect(r, "->");
     fn->type = read_type(r);
+    if (read_take(r, "gradient")) {
+        fn->gradient_of = read_function(r);
+        return;
+    }
     bool grouped = read_take(r, "grouped");
     read_expect(r, "{");
     read_body(r, fn, &roots);

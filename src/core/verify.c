@@ -325,9 +325,34 @@ static bool reads_bad(const CoreFn *fn, CoreLetId id, const bool *bad) {
     return false;
 }
 
+// A gradient that is only declared: parameters and type are those that its body will have.
+static void check_declared(Verifier *v, const CoreFn *fn) {
+    CoreProgram *program = v->program;
+    const CoreFn *of = core_fn(program, fn->gradient_of);
+    const CoreType *type = core_type(program, fn->type);
+    bool same = fn->params && fn->params == of->params && fn->lets.count == fn->params &&
+                fn->has_pack == of->has_pack && fn->dims.count == of->dims.count &&
+                !of->gradient_of;
+    Extent *by_dim = arena_array(v->arena, Extent, extent_dim_count(program->extents) + 1);
+    for (uint32_t i = 0; same && i < fn->dims.count; i++)
+        by_dim[of->dims.at[i]] = extent_dim(program->extents, fn->dims.at[i]);
+    for (CoreLetId i = 0; same && i < fn->params; i++)
+        same = core_let(fn, i)->type ==
+               core_type_substitute(program, core_let(of, i)->type, by_dim, NULL, 0);
+    same = same && type->kind == CORE_TUPLE && type->parts == 2 &&
+           type->part[0] == core_type_substitute(program, of->type, by_dim, NULL, 0) &&
+           type->part[1] == core_let(fn, 0)->type;
+    if (!same)
+        fault(v, CORE_NO_GROUP, "it is not declared as the gradient of %s", text(v, of->name));
+}
+
 static void check_body(Verifier *v, CoreFnId id) {
     const CoreFn *fn = core_fn(v->program, id);
     v->fn = id;
+    if (fn->gradient_of) {
+        check_declared(v, fn);
+        return;
+    }
     enter(v, fn->dims.count, fn->dims.at, fn->has_pack);
     bool ok = true;
     bool *bad = arena_array(v->arena, bool, fn->lets.count);
@@ -354,6 +379,8 @@ static void visit_fn(Verifier *v, CoreFnId id, uint8_t *state) {
     if (state[id] != UNSEEN)
         return;
     state[id] = OPEN;
+    if (fn->gradient_of)
+        visit_fn(v, fn->gradient_of, state);
     for (CoreLetId let = 0; let < fn->lets.count; let++)
         if (fn->lets.at[let].prim == CORE_call)
             visit_fn(v, fn->lets.at[let].attr->callee, state);

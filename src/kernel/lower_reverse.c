@@ -1,5 +1,5 @@
-// Lowering of the derivatives of softmax, maximum and minimum: a fold over the row, then a second pass
-// that stores. What a row has in common with others runs in lanes across them.
+// Lowering of the derivatives of softmax, maximum and minimum: a fold over the row, then a second
+// pass that stores. What a row has in common with others runs in lanes across them.
 #include "kernel/lowering.h"
 
 #include <math.h>
@@ -80,8 +80,7 @@ static void give_step(Low *low, KrnValue *none) {
     for (uint32_t p = 0; p < low->pieces; p++) {
         KrnValue position = low_input(low, EXTREME_POSITION, &low->piece[p]);
         KrnValue here = krn_op2(b, KRN_IEQ, position, reverse->found[p]);
-        low_store(low, &low->piece[p],
-                  krn_op3(b, KRN_SELECT, here, reverse->ct[p], zero(low, p)));
+        low_store(low, &low->piece[p], krn_op3(b, KRN_SELECT, here, reverse->ct[p], zero(low, p)));
     }
 }
 

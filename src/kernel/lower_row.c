@@ -1,5 +1,5 @@
-// Lowering of row nests: softmax, log_softmax, logsumexp, cross_entropy and its derivative, along one
-// axis.
+// Lowering of row nests: softmax, log_softmax, logsumexp, cross_entropy and its derivative, along
+// one axis.
 //
 // A first pass finds the maximum m, a second sums e = exp(x − m) to s, a third gives the results;
 // in two passes softmax stores e while it sums and divides in place. Refused positions (a mask)

@@ -1,9 +1,10 @@
 // Lowering of scatter_add: rows added into a table at their indices.
 //
-// Each result adds its terms to +0 in increasing flat order of the indices, whatever row they go to,
-// so the indices are walked as they lie and nothing is split among threads but the elements of a
-// row. A block of the row's elements (the pieces) is done at a time: its column of the whole table
-// is set to 0 in scratch memory, receives every index's block, and is rounded once to the output.
+// Each result adds its terms to +0 in increasing flat order of the indices, whatever row they go
+// to, so the indices are walked as they lie and nothing is split among threads but the elements of
+// a row. A block of the row's elements (the pieces) is done at a time: its column of the whole
+// table is set to 0 in scratch memory, receives every index's block, and is rounded once to the
+// output.
 #include "kernel/lowering.h"
 
 typedef struct Scatter {
@@ -50,8 +51,8 @@ static void add_row(Low *low, KrnValue *none) {
 
 // For every row of the table: `store` an element block of it.
 static void for_rows(Low *low, void (*store)(Low *low, const KrnIndex *row, uint32_t piece)) {
-    KrnValue loop = krn_loop(&low->b, 0, low->nest->output.indexed_extent, 1, KRN_WHOLE, 0, NULL,
-                             NULL);
+    KrnValue loop =
+        krn_loop(&low->b, 0, low->nest->output.indexed_extent, 1, KRN_WHOLE, 0, NULL, NULL);
     KrnIndex row = krn_index(low->scratch, 0);
     krn_index_add(&row, 1, loop);
     for (uint32_t p = 0; p < low->pieces; p++)

@@ -14,7 +14,7 @@
 static CoreProgram *compile(Context *context, const char *path, bool small) {
     const ChkConst consts[] = {{STR("D"), STR("64")}, {STR("H"), STR("2")}, {STR("L"), STR("2")}};
     PreskCompiled compiled;
-    if (!presk_compile(context, context->arena, path, small ? 3 : 0, consts, &compiled))
+    if (!presk_compile(context, context->arena, path, small ? 3 : 0, consts, NULL, &compiled))
         fail_msg("%s", diags_render(&context->diags, context->arena, DIAG_PLAIN).at);
     return compiled.program->core;
 }
