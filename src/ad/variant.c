@@ -32,7 +32,7 @@ static void find_active(Making *m) {
     m->active = arena_array(m->state->arena, bool, fn->lets.count);
     for (CoreLetId let = 0; let < fn->lets.count; let++) {
         const CoreLet *at = core_let(fn, let);
-        if (let < fn->params)
+        if (let < MIN(fn->params, AD_ACTIVE_MAX))
             m->active[let] = m->variant->mask >> let & 1;
         for (uint32_t i = 0; i < at->count; i++)
             m->active[let] = m->active[let] || m->active[core_operand(fn, let, i)];
@@ -42,12 +42,25 @@ static void find_active(Making *m) {
     m->sweep.active = m->active;
 }
 
-static uint64_t call_mask(const Making *m, CoreLetId let) {
-    uint64_t mask = 0;
-    for (uint32_t i = 0; i < core_let(m->sweep.fn, let)->count; i++)
-        if (m->active[core_operand(m->sweep.fn, let, i)])
-            mask |= UINT64_C(1) << i;
-    return mask;
+// The active operands of a call; false after a diagnostic: one is beyond the mask, as the saved
+// values of a gradient's own gradient may be.
+static bool call_mask(const Making *m, CoreLetId let, uint64_t *mask) {
+    const CoreLet *at = core_let(m->sweep.fn, let);
+    CoreProgram *program = m->state->program;
+    *mask = 0;
+    for (uint32_t i = 0; i < at->count; i++) {
+        if (!m->active[core_operand(m->sweep.fn, let, i)])
+            continue;
+        if (i >= AD_ACTIVE_MAX) {
+            Diag *made =
+                diag(&program->context->diags, E3002, at->span,
+                     name_c(program->context->names, core_fn(program, at->attr->callee)->name));
+            diag_note(made, "more than %d of its operands would have one", AD_ACTIVE_MAX);
+            return false;
+        }
+        *mask |= UINT64_C(1) << i;
+    }
+    return true;
 }
 
 // The callee's type in the caller's dimensions.
@@ -78,7 +91,10 @@ static bool make_stand_ins(Making *m) {
         if (at->prim != CORE_call || !m->active[let])
             continue;
         Call *call = &m->calls[let];
-        call->variant = ad_variant(m->state, at->attr->callee, call_mask(m, let));
+        uint64_t mask;
+        if (!call_mask(m, let, &mask))
+            return false;
+        call->variant = ad_variant(m->state, at->attr->callee, mask);
         if (!call->variant)
             return false;
         call->first_saved = m->sweep.work->lets.count;
@@ -111,7 +127,7 @@ static void derive_call(Making *m, CoreLetId let, CoreLetId ct) {
     CoreLetId call = ad_emit(s, CORE_call, count, operands, &attr, 0);
     bool tuple = core_type(s->program, backward->type)->kind == CORE_TUPLE;
     for (uint32_t i = 0, part = 0; i < at->count; i++) {
-        if (!(v->mask >> i & 1))
+        if (i >= AD_ACTIVE_MAX || !(v->mask >> i & 1))
             continue;
         CoreAttr item = {.number = part++};
         CoreLetId operand = core_operand(s->fn, let, i);

@@ -4,9 +4,11 @@
 
 #include "ad/sweep.h"
 
+enum { AD_ACTIVE_MAX = 64 };
+
 typedef struct AdVariant {
     CoreFnId fn;
-    uint64_t mask;    // bit i: parameter i is active
+    uint64_t mask;    // bit i: parameter i is active; AD_ACTIVE_MAX of them at most
     CoreFnId forward; // fn itself where nothing is saved
     CoreFnId backward;
     uint32_t saved;         // values after the first of the forward's result

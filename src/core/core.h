@@ -62,8 +62,7 @@ typedef enum CoreClass {
 typedef struct CorePrimInfo {
     const char *text;
     CoreClass class;
-    uint8_t min, max;
-    uint16_t weight;
+    uint16_t min, max, weight;
 } CorePrimInfo;
 extern const CorePrimInfo core_prims[CORE_PRIM_COUNT];
 bool core_prim_of_text(Str text, CorePrim *prim);

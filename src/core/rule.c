@@ -552,8 +552,8 @@ static CoreTypeId rule_permute(const Rule *rule) {
 // ---- the reverse of the above ---------------------------------------------------------------
 
 static CoreTypeId rule_tree(const Rule *rule) {
-    const CoreType *type = core_type(rule->program, rule->stated);
-    if (!rule->stated || type->kind != CORE_PARAMS ||
+    const CoreType *type = rule->stated ? core_type(rule->program, rule->stated) : NULL;
+    if (!type || type->kind != CORE_PARAMS ||
         core_tree_count(rule->program, type->tree) != rule->count)
         return refuse(rule, "`tree` needs a value for each field of its type");
     for (uint32_t i = 0; i < rule->count; i++) {
@@ -601,8 +601,8 @@ static CoreTypeId rule_reverse_stated(const Rule *rule) {
     if (!need_tensors(rule))
         return 0;
     const CoreType *a = operand(rule, 0), *b = operand(rule, 1);
-    const CoreType *type = core_type(rule->program, rule->stated);
-    bool fits = rule->stated && type->kind == CORE_REAL;
+    const CoreType *type = rule->stated ? core_type(rule->program, rule->stated) : NULL;
+    bool fits = type && type->kind == CORE_REAL;
     if (fits && rule->prim == CORE_dot_vjp_l)
         fits = is_dot(type, b, a);
     else if (fits && rule->prim == CORE_dot_vjp_r)

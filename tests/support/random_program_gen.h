@@ -34,9 +34,17 @@ typedef bool (*GenWant)(const Gen *g, const CoreType *type);
 CoreLetId gen_find(Gen *g, GenWant want);
 const CoreType *gen_type(const Gen *g, CoreLetId let);
 bool gen_is_tensor(const Gen *g, const CoreType *type);
+bool gen_is_index(const Gen *g, const CoreType *type);
+bool gen_is_tree(const Gen *g, const CoreType *type);
+bool gen_has_axis(const Gen *g, const CoreType *type);
+// Has an axis that may be indexed: not `...`, not of extent 0; the first axis is one.
+bool gen_has_row(const Gen *g, const CoreType *type);
+bool gen_has_first(const Gen *g, const CoreType *type);
+uint32_t gen_row_axis(Gen *g, const CoreType *type); // one of them
 
 // One let of this primitive, with what it needs before it; RANDOM_NONE where that cannot be had.
 CoreLetId gen_make(Gen *g, CorePrim prim);
+CoreLetId gen_make_reverse(Gen *g, CorePrim prim); // a primitive that differentiation makes
 CoreLetId gen_make_call(Gen *g);
 CoreLetId gen_make_scalar(Gen *g);
 

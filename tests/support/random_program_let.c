@@ -10,11 +10,11 @@ bool gen_is_tensor(const Gen *g, const CoreType *type) {
     return type->kind == CORE_REAL || type->kind == CORE_IDX;
 }
 
-static bool has_axis(const Gen *g, const CoreType *type) {
+bool gen_has_axis(const Gen *g, const CoreType *type) {
     return gen_is_tensor(g, type) && type->rank > 0;
 }
 
-static bool is_index(const Gen *g, const CoreType *type) {
+bool gen_is_index(const Gen *g, const CoreType *type) {
     (void)g;
     return type->kind == CORE_IDX;
 }
@@ -25,7 +25,7 @@ static bool is_mask(const Gen *g, const CoreType *type) {
            bound == 2;
 }
 
-static bool is_tree(const Gen *g, const CoreType *type) {
+bool gen_is_tree(const Gen *g, const CoreType *type) {
     (void)g;
     return type->kind == CORE_PARAMS;
 }
@@ -43,23 +43,22 @@ static bool indexable(const Gen *g, Extent extent) {
     return extent != EXTENT_PACK && gen_value(g, extent) > 0;
 }
 
-// Has an axis that may be indexed: not `...`, not of extent 0.
-static bool has_row(const Gen *g, const CoreType *type) {
+bool gen_has_row(const Gen *g, const CoreType *type) {
     for (uint32_t i = 0; gen_is_tensor(g, type) && i < type->rank; i++)
         if (indexable(g, type->axes[i].extent))
             return true;
     return false;
 }
 
-static bool has_first(const Gen *g, const CoreType *type) {
-    return has_axis(g, type) && indexable(g, type->axes[0].extent);
+bool gen_has_first(const Gen *g, const CoreType *type) {
+    return gen_has_axis(g, type) && indexable(g, type->axes[0].extent);
 }
 
 static bool ends_in_axis(const Gen *g, const CoreType *type) {
-    return has_axis(g, type) && type->axes[type->rank - 1].extent != EXTENT_PACK;
+    return gen_has_axis(g, type) && type->axes[type->rank - 1].extent != EXTENT_PACK;
 }
 
-static uint32_t row_axis(Gen *g, const CoreType *type) {
+uint32_t gen_row_axis(Gen *g, const CoreType *type) {
     uint32_t axis = gen_below(g, type->rank);
     while (!indexable(g, type->axes[axis].extent))
         axis = (axis + 1) % type->rank;
@@ -100,7 +99,7 @@ static CoreLetId make_copy(Gen *g) {
     const CoreType *type = gen_type(g, x);
     if (type->kind == CORE_PARAMS)
         return gen_emit(g, CORE_copy, 1, &x, NULL, core_let(g->fn, x)->type);
-    CoreLetId tree = gen_find(g, is_tree);
+    CoreLetId tree = gen_find(g, gen_is_tree);
     if (type->rank == 0 && tree != RANDOM_NONE && gen_chance(g, 50))
         return gen_emit(g, CORE_copy, 1, &x, NULL, core_let(g->fn, tree)->type);
     CoreAxis axes[RANDOM_RANK + 1];
@@ -160,7 +159,7 @@ CoreLetId gen_make_scalar(Gen *g) {
 }
 
 static CoreLetId make_field(Gen *g) {
-    CoreLetId tree = gen_find(g, is_tree);
+    CoreLetId tree = gen_find(g, gen_is_tree);
     Name path[4];
     uint32_t count = 0;
     if (tree == RANDOM_NONE)
@@ -251,7 +250,7 @@ static CoreLetId make_item(Gen *g) {
 // ---- reductions and rows --------------------------------------------------------------------
 
 static CoreLetId make_reduction(Gen *g, CorePrim prim) {
-    CoreLetId x = gen_find(g, has_axis);
+    CoreLetId x = gen_find(g, gen_has_axis);
     if (x == RANDOM_NONE)
         return x;
     const CoreType *type = gen_type(g, x);
@@ -267,10 +266,10 @@ static CoreLetId make_argmax(Gen *g, CoreLetId x, uint32_t axis) {
 }
 
 static CoreLetId make_row(Gen *g, CorePrim prim) {
-    CoreLetId operands[2] = {gen_find(g, has_row)};
+    CoreLetId operands[2] = {gen_find(g, gen_has_row)};
     if (operands[0] == RANDOM_NONE)
         return RANDOM_NONE;
-    CoreAttr attr = {.axis = row_axis(g, gen_type(g, operands[0]))};
+    CoreAttr attr = {.axis = gen_row_axis(g, gen_type(g, operands[0]))};
     if (prim == CORE_logsumexp)
         attr.keep = gen_chance(g, 50);
     if (prim == CORE_argmax)
@@ -286,12 +285,12 @@ static CoreLetId make_row(Gen *g, CorePrim prim) {
 }
 
 static CoreLetId make_pick(Gen *g, CorePrim prim) {
-    CoreLetId operands[2] = {gen_find(g, has_row)};
+    CoreLetId operands[2] = {gen_find(g, gen_has_row)};
     if (operands[0] == RANDOM_NONE)
         return RANDOM_NONE;
-    CoreAttr attr = {.axis = row_axis(g, gen_type(g, operands[0]))};
+    CoreAttr attr = {.axis = gen_row_axis(g, gen_type(g, operands[0]))};
     for (int i = 0; i < 4; i++) {
-        operands[1] = gen_find(g, is_index);
+        operands[1] = gen_find(g, gen_is_index);
         CoreLetId let =
             operands[1] == RANDOM_NONE ? RANDOM_NONE : gen_emit(g, prim, 2, operands, &attr, 0);
         if (let != RANDOM_NONE)
@@ -302,11 +301,11 @@ static CoreLetId make_pick(Gen *g, CorePrim prim) {
 }
 
 static CoreLetId make_gather(Gen *g) {
-    CoreLetId operands[2] = {gen_find(g, has_first)};
+    CoreLetId operands[2] = {gen_find(g, gen_has_first)};
     if (operands[0] == RANDOM_NONE)
         return RANDOM_NONE;
     for (int i = 0; i < 4; i++) {
-        operands[1] = gen_find(g, is_index);
+        operands[1] = gen_find(g, gen_is_index);
         CoreLetId let = operands[1] == RANDOM_NONE ? RANDOM_NONE
                                                    : gen_emit(g, CORE_gather, 2, operands, NULL, 0);
         if (let != RANDOM_NONE)
@@ -356,7 +355,7 @@ static CoreLetId make_dot(Gen *g) {
     if (x == RANDOM_NONE)
         return x;
     for (int i = 0; i < 8; i++) {
-        CoreLetId w = gen_find(g, has_axis);
+        CoreLetId w = gen_find(g, gen_has_axis);
         CoreLetId let = gen_emit(g, CORE_dot, 2, (CoreLetId[]){x, w}, NULL, 0);
         if (let != RANDOM_NONE)
             return let;
@@ -463,10 +462,20 @@ CoreLetId gen_make(Gen *g, CorePrim prim) {
     case CORE_ein:
         return make_ein(g);
     case CORE_permute:
-        x = gen_find(g, has_axis);
+        x = gen_find(g, gen_has_axis);
         return x == RANDOM_NONE ? x : make_permute(g, x, false);
     case CORE_argmax:
         return make_row(g, prim);
+    case CORE_tree:
+    case CORE_dot_vjp_l:
+    case CORE_dot_vjp_r:
+    case CORE_softmax_vjp:
+    case CORE_cross_entropy_vjp:
+    case CORE_reduce_max_vjp:
+    case CORE_reduce_min_vjp:
+    case CORE_pick_vjp:
+    case CORE_scatter_add:
+        return gen_make_reverse(g, prim);
     default:
         break;
     }
