@@ -71,6 +71,7 @@ bool presk_compile(Context *context, Arena *arena, const char *path, uint32_t co
     timed(compiled, "check", started);
     if (!compiled->program)
         return false;
+    compiled->functions = compiled->program->core->fns.count - 1;
     declare_gradients(compiled->program, entry);
     return presk_passes(compiled->program->core, arena, compiled);
 }

@@ -14,6 +14,7 @@ enum { PRESK_PASSES_MAX = 8 };
 
 typedef struct PreskCompiled {
     ChkProgram *program;
+    uint32_t functions; // of the program as it is written
     uint32_t passes;
     PreskTiming timing[PRESK_PASSES_MAX];
 } PreskCompiled;

@@ -366,7 +366,9 @@ static ChkValue gradient(ChkBody *body, const Args *args) {
         value.span = args->span;
         return value;
     }
-    const char *what = value.gradient ? "a gradient" : chk_value_text(body, &value);
+    const char *what = value.gradient ? "a gradient"
+                       : value.bound  ? "a function of this module"
+                                      : chk_value_text(body, &value);
     Diag *d = diag(body->chk->diags, E3001, value.span, what);
     if (value.bound)
         diag_note(d, "inside its module a function's parameter tree is no argument; outside it is "

@@ -1,6 +1,7 @@
 // presk check: parse, check, and say what is wrong.
 #include "base/file.h"
 #include "cli/load.h"
+#include "driver.h"
 
 #include <stdio.h>
 
@@ -24,8 +25,8 @@ static int run(CliArgs *args) {
     if (!cli_consts(args, &count, &consts))
         return CLI_USAGE;
     double started = clock_seconds();
-    ChkProgram *program =
-        chk_program(args->context, args->arena, args->positional[0], count, consts);
+    PreskCompiled compiled;
+    presk_compile(args->context, args->arena, args->positional[0], count, consts, NULL, &compiled);
     if (cli_flag(args, "json")) {
         fputs(diags_render(&args->context->diags, args->arena, DIAG_JSON).at, stdout);
         return args->context->diags.errors ? CLI_DIAGNOSTICS : CLI_FINE;
@@ -33,7 +34,7 @@ static int run(CliArgs *args) {
     int status = cli_report(args);
     if (status == CLI_FINE && !args->quiet)
         fprintf(stderr, "%s: %u functions, %u lines, no errors (%.1f ms)\n", args->positional[0],
-                program->core->fns.count - 1, program->lines, (clock_seconds() - started) * 1e3);
+                compiled.functions, compiled.program->lines, (clock_seconds() - started) * 1e3);
     return status;
 }
 
