@@ -86,7 +86,7 @@ static bool open_program(PreskProgram *program, void *data) {
     opening->arena = context->arena;
     return each_pair(context, opening->constants, add_const, opening) &&
            presk_compile(context, context->arena, opening->path, opening->consts.count,
-                         opening->consts.at, &program->compiled);
+                         opening->consts.at, NULL, &program->compiled);
 }
 
 PreskProgram *presk_open(const char *path, const char *constants) {
