@@ -37,7 +37,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/support"))
 sys.dont_write_bytecode = True
 from cases import run_cases  # noqa: E402
-from documents import Document, matches, missing_codes, parse_script  # noqa: E402
+from documents import (Document, language_faults, matches, missing_codes,  # noqa: E402
+                       parse_script)
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 TIMEOUT = 540
@@ -183,17 +184,19 @@ class Suite:
     def docs(self):
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
             yield str(path.relative_to(ROOT)), lambda p=path: self.run_document(p)
-        yield "docs/codes", self.run_document_codes
+        yield "docs/tables", self.run_document_tables
 
     def run_document(self, path):
         document = Document(path, ROOT, self.build, run, self.options.bless)
         return [(name, PASSED if good else FAILED, why) for name, good, why in document.run()]
 
-    def run_document_codes(self):
+    def run_document_tables(self):
         errors = (ROOT / "docs/errors.md").read_text("utf-8")
         table = (ROOT / "src/base/diag.def").read_text("utf-8")
-        return [(f"docs/codes/{code}", FAILED if why else PASSED, f"{code} {why}")
-                for code, why in missing_codes(errors, table)]
+        results = [(f"docs/codes/{code}", FAILED if why else PASSED, f"{code} {why}")
+                   for code, why in missing_codes(errors, table)]
+        return results + [(f"docs/language/{name}", FAILED if why else PASSED, why)
+                          for name, why in language_faults(ROOT)]
 
     def codes(self):
         yield "codes", self.run_codes

@@ -85,7 +85,9 @@ static bool is_mask(ChkBody *body, const ChkValue *value, const char *whose) {
     const char *what = chk_c(str_format(chk->arena, "the mask of %s", whose));
     Diag *d = diag(chk->diags, E2003, value->span, what, "idx[2], as comparisons give",
                    chk_value_text(body, value));
-    diag_help(d, "compare it, as in `x > 0`; `m * n == 1` is the mask where both `m` and `n` hold");
+    if (value->kind == CHK_LET)
+        diag_help(
+            d, "compare it, as in `x > 0`; `m * n == 1` is the mask where both `m` and `n` hold");
     return false;
 }
 

@@ -194,6 +194,12 @@ void syn_fail_declaration(SynParser *p) {
         return;
     Str text = syn_token_describe(found, p->context->names, p->scratch);
     Diag *d = diag(&p->context->diags, E0007, span_of(p, found), text.at);
+    if (found->first && found->indent > 0)
+        diag_note(d,
+                  found->kind == SYN_TOKEN_MINUS
+                      ? "a line that begins with `-` does not go on with the line before; put "
+                        "the `-` at that line's end"
+                      : "the declaration before it is over: its last line is a whole expression");
     advise(p, d, found, declarations);
 }
 

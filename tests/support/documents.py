@@ -10,7 +10,8 @@ A fenced block says by its mark what it is:
 In what is printed `[..]` stands for any text within a line, a line `…` or `...` for any lines.
 The blocks of a document run in order in one scratch folder, in which examples/, corpus/, std/ and
 tests/ are the repository's. In docs/errors.md every code of diag.def has a section, which raises it
-or says why it shows no example.
+or says why it shows no example. The grammar of docs/language.md is that of parse.c, and the page
+names every builtin and reserved word.
 """
 import os
 import pathlib
@@ -178,3 +179,18 @@ def missing_codes(errors, table):
             yield code, ""
     for code in sorted(set(sections) - set(codes)):
         yield code, "is in docs/errors.md and not in diag.def"
+
+
+def language_faults(root):
+    """(name, what docs/language.md says otherwise than the sources; empty: nothing) pairs."""
+    language = (root / "docs/language.md").read_text("utf-8")
+    source = (root / "src/syntax/parse.c").read_text("utf-8")
+    grammar = re.search(r"^//   program .*?(?=^//$)", source, re.M | re.S).group()
+    grammar = re.sub(r"^//   ", "", grammar, flags=re.M)
+    yield "grammar", "" if f"```ebnf\n{grammar}```" in language else \
+        f"the grammar is not that of parse.c:\n{grammar}"
+    for table, pattern in (("src/check/builtin.def", r"^BUILTIN\((\w+),"),
+                           ("src/syntax/token.def", r'^(?:WORD|CONTEXT)\(\w+, +"(\w+)"\)')):
+        names = re.findall(pattern, (root / table).read_text("utf-8"), re.M)
+        missing = [name for name in names if not re.search(rf"`[^`]*\b{name}\b[^`]*`", language)]
+        yield table, f"not named in the page: {' '.join(missing)}" if missing or not names else ""
