@@ -34,7 +34,7 @@ static int give_inputs(CliEntry *entry) {
                 return cli_usage(args, "the input %s is given twice", name.at);
         RtPath path = path_of(entry, value.at);
         Tensor tensor;
-        Str by = str_format(args->arena, "the input %s (%s)", name.at, path.path);
+        Str by = str_format(args->arena, "the input %s from %s", name.at, path.path);
         if (!rt_tensor_read(&path, &tensor) ||
             !rt_bind_input(entry->binding, name, &tensor, entry->arithmetic->inputs, by))
             return cli_report(args);
@@ -91,7 +91,7 @@ static int give_parameters(CliEntry *entry) {
     if (!rt_checkpoint_read(&path, model_name(entry, core_let(entry->binding->fn, parameter)->type),
                             count, named))
         return cli_report(args);
-    Str by = str_format(args->arena, "the parameters (%s)", path.path);
+    Str by = str_format(args->arena, "the parameters from %s", path.path);
     for (uint32_t i = 0; i < count; i++)
         if (!rt_bind_leaf(entry->binding, parameter, i, &named[i].tensor, entry->arithmetic->params,
                           by))
