@@ -83,13 +83,28 @@ void buf_format(StrBuf *buf, const char *format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int size = vsnprintf(NULL, 0, format, args);
+    buf_reserve(buf, 0);
+    size_t room = buf->capacity - buf->size;
+    int size = vsnprintf(buf->at + buf->size, room, format, args);
     check_that(size >= 0);
-    buf_reserve(buf, (size_t)size);
-    vsnprintf(buf->at + buf->size, (size_t)size + 1, format, again);
+    if ((size_t)size >= room) {
+        buf_reserve(buf, (size_t)size);
+        vsnprintf(buf->at + buf->size, (size_t)size + 1, format, again);
+    }
     buf->size += (uint32_t)size;
     va_end(again);
     va_end(args);
+}
+
+void buf_number(StrBuf *buf, int64_t number) {
+    char digits[20], *at = digits + sizeof digits;
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (number < 0)
+        *--at = '-';
+    buf_add(buf, (Str){at, (uint32_t)(digits + sizeof digits - at)});
 }
 
 Str buf_str(StrBuf *buf) {
@@ -98,35 +113,37 @@ Str buf_str(StrBuf *buf) {
     return (Str){buf->at, buf->size};
 }
 
-// Whole numbers stand in full as long as each of their digits means something.
-static bool stands_in_full(double value, double limit) {
-    return value == trunc(value) && fabs(value) < limit;
+static bool reads_back(const char *text, double value, bool single) {
+    return single ? (double)strtof(text, NULL) == value : strtod(text, NULL) == value;
+}
+
+// Whole numbers stand in full as long as each of their digits means something. Where a decimal of
+// `sure` digits does not read back, no shorter one does; but for powers of two, whose neighbours
+// lie at two distances.
+static Str shortest(Arena *arena, double value, bool single) {
+    if (isnan(value))
+        return STR("nan");
+    if (value == trunc(value) && fabs(value) < (single ? 1e7 : 1e15))
+        return str_format(arena, "%.0f", value);
+    char text[32];
+    int exponent, sure = single ? FLT_DIG : DBL_DIG, digits = 1;
+    int most = single ? FLT_DECIMAL_DIG : DBL_DECIMAL_DIG;
+    if (fabs(frexp(value, &exponent)) != 0.5) {
+        snprintf(text, sizeof text, "%.*g", sure, value);
+        digits = reads_back(text, value, single) ? 1 : sure + 1;
+    }
+    int size = snprintf(text, sizeof text, "%.*g", digits, value);
+    while (digits < most && !reads_back(text, value, single))
+        size = snprintf(text, sizeof text, "%.*g", ++digits, value);
+    return str_copy(arena, text, (size_t)size);
 }
 
 Str str_of_double(Arena *arena, double value) {
-    if (isnan(value))
-        return STR("nan");
-    if (stands_in_full(value, 1e15))
-        return str_format(arena, "%.0f", value);
-    for (int digits = 1; digits < DBL_DECIMAL_DIG; digits++) {
-        Str text = str_format(arena, "%.*g", digits, value);
-        if (strtod(text.at, NULL) == value)
-            return text;
-    }
-    return str_format(arena, "%.*g", DBL_DECIMAL_DIG, value);
+    return shortest(arena, value, false);
 }
 
 Str str_of_float(Arena *arena, float value) {
-    if (isnan(value))
-        return STR("nan");
-    if (stands_in_full((double)value, 1e7))
-        return str_format(arena, "%.0f", (double)value);
-    for (int digits = 1; digits < FLT_DECIMAL_DIG; digits++) {
-        Str text = str_format(arena, "%.*g", digits, (double)value);
-        if (strtof(text.at, NULL) == value)
-            return text;
-    }
-    return str_format(arena, "%.*g", FLT_DECIMAL_DIG, (double)value);
+    return shortest(arena, (double)value, true);
 }
 
 uint64_t hash_bytes(const void *at, size_t size, uint64_t seed) {

@@ -31,6 +31,7 @@ typedef struct StrBuf {
 void buf_add(StrBuf *buf, Str text);
 void buf_text(StrBuf *buf, const char *c_string);
 void buf_char(StrBuf *buf, char c);
+void buf_number(StrBuf *buf, int64_t number);
 void buf_format(StrBuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 Str buf_str(StrBuf *buf); // what was built; the buffer can go on
 

@@ -19,10 +19,13 @@ typedef struct Polynomial {
     const Monomial *at;
 } Polynomial;
 
+typedef Vec(Monomial) Monomials;
+
 // A polynomial being built: monomials in any order until `intern` sorts and merges them.
+// One at a time: its list is the table's scratch.
 typedef struct Build {
     Arena *arena;
-    Vec(Monomial) all;
+    Monomials *all;
     bool failed;
 } Build;
 
@@ -32,7 +35,8 @@ struct ExtentTable {
     Vec(Dim *) dims;        // at[id - 1]
     Vec(Polynomial) values; // by Extent; NONE and PACK are empty places
     Map *ids;
-    Vec(uint32_t) key; // scratch
+    Vec(uint32_t) key;   // scratch
+    Monomials monomials; // scratch of the polynomial being built
 };
 
 ExtentTable *extent_table_new(Arena *arena, const Names *names) {
@@ -78,30 +82,35 @@ static int compare_dims(const Monomial *a, const Monomial *b) {
     return a->degree == b->degree ? 0 : a->degree > b->degree ? -1 : 1;
 }
 
+static Build build_new(ExtentTable *table) {
+    table->monomials.count = 0;
+    return (Build){.arena = table->arena, .all = &table->monomials};
+}
+
 static void build_add(Build *build, Monomial monomial) {
-    if (monomial.degree > FACTORS_MAX || build->all.count >= MONOMIALS_MAX * MONOMIALS_MAX) {
+    if (monomial.degree > FACTORS_MAX || build->all->count >= MONOMIALS_MAX * MONOMIALS_MAX) {
         build->failed = true;
         return;
     }
     // Insertion from the end: operands are sorted already, so this is near linear.
-    vec_push(build->arena, &build->all, monomial);
-    uint32_t at = build->all.count - 1;
+    vec_push(build->arena, build->all, monomial);
+    uint32_t at = build->all->count - 1;
     while (at > 0) {
-        Monomial *before = &build->all.at[at - 1];
+        Monomial *before = &build->all->at[at - 1];
         int order = compare_dims(before, &monomial);
         if (order == 0) {
             if (__builtin_add_overflow(before->coefficient, monomial.coefficient,
                                        &before->coefficient))
                 build->failed = true;
-            uint32_t last = --build->all.count;
+            uint32_t last = --build->all->count;
             for (uint32_t i = at; i < last; i++)
-                build->all.at[i] = build->all.at[i + 1];
+                build->all->at[i] = build->all->at[i + 1];
             return;
         }
         if (order < 0)
             break;
-        build->all.at[at] = *before;
-        build->all.at[--at] = monomial;
+        build->all->at[at] = *before;
+        build->all->at[--at] = monomial;
     }
 }
 
@@ -109,14 +118,14 @@ static Extent intern(ExtentTable *table, Build *build) {
     if (build->failed)
         return EXTENT_NONE;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < build->all.count; i++)
-        if (build->all.at[i].coefficient != 0)
-            build->all.at[count++] = build->all.at[i];
+    for (uint32_t i = 0; i < build->all->count; i++)
+        if (build->all->at[i].coefficient != 0)
+            build->all->at[count++] = build->all->at[i];
     if (count > MONOMIALS_MAX)
         return EXTENT_NONE;
     table->key.count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const Monomial *m = &build->all.at[i];
+        const Monomial *m = &build->all->at[i];
         vec_push(table->arena, &table->key, m->degree);
         vec_push(table->arena, &table->key, (uint32_t)(uint64_t)m->coefficient);
         vec_push(table->arena, &table->key, (uint32_t)((uint64_t)m->coefficient >> 32));
@@ -129,21 +138,23 @@ static Extent intern(ExtentTable *table, Build *build) {
     if (fresh) {
         *slot = table->values.count;
         Extent id = *slot;
-        vec_push(table->arena, &table->values, ((Polynomial){count, build->all.at}));
+        const Monomial *at =
+            arena_copy(table->arena, build->all->at, count * sizeof *build->all->at);
+        vec_push(table->arena, &table->values, ((Polynomial){count, at}));
         return id;
     }
     return *slot;
 }
 
 Extent extent_int(ExtentTable *table, int64_t value) {
-    Build build = {.arena = table->arena};
+    Build build = build_new(table);
     build_add(&build, (Monomial){value, 0, NULL});
     return intern(table, &build);
 }
 
 Extent extent_dim(ExtentTable *table, DimId dim) {
     check_that(dim >= 1 && dim <= table->dims.count);
-    Build build = {.arena = table->arena};
+    Build build = build_new(table);
     build_add(&build, (Monomial){1, 1, arena_copy(table->arena, &dim, sizeof dim)});
     return intern(table, &build);
 }
@@ -152,7 +163,7 @@ Extent extent_dim(ExtentTable *table, DimId dim) {
 static Extent combine(ExtentTable *table, Extent a, Extent b, int64_t sign) {
     if (!is_polynomial(a) || !is_polynomial(b))
         return EXTENT_NONE;
-    Build build = {.arena = table->arena};
+    Build build = build_new(table);
     Polynomial left = *polynomial(table, a), right = *polynomial(table, b);
     for (uint32_t i = 0; i < left.count; i++)
         build_add(&build, left.at[i]);
@@ -193,7 +204,7 @@ static bool monomial_mul(Arena *arena, const Monomial *a, const Monomial *b, Mon
 Extent extent_mul(ExtentTable *table, Extent a, Extent b) {
     if (!is_polynomial(a) || !is_polynomial(b))
         return EXTENT_NONE;
-    Build build = {.arena = table->arena};
+    Build build = build_new(table);
     Polynomial left = *polynomial(table, a), right = *polynomial(table, b);
     for (uint32_t i = 0; i < left.count; i++)
         for (uint32_t j = 0; j < right.count; j++) {
@@ -233,7 +244,7 @@ Extent extent_div(ExtentTable *table, Extent a, Extent b) {
     Polynomial left = *polynomial(table, a), right = *polynomial(table, b);
     if (right.count != 1)
         return EXTENT_NONE;
-    Build build = {.arena = table->arena};
+    Build build = build_new(table);
     for (uint32_t i = 0; i < left.count; i++) {
         Monomial quotient;
         if (!monomial_div(table->arena, &left.at[i], right.at, &quotient))

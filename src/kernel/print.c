@@ -7,6 +7,17 @@ typedef struct Printer {
     int depth;
 } Printer;
 
+// "%7"
+static void print_value(Printer *p, KrnValue value) {
+    buf_char(&p->out, '%');
+    buf_number(&p->out, value);
+}
+
+static void print_indent(Printer *p) {
+    for (int i = 0; i < p->depth; i++)
+        buf_text(&p->out, "  ");
+}
+
 static void print_type(Printer *p, KrnType type) {
     buf_text(&p->out, krn_scalar_text[type.scalar]);
     if (type.lanes > 1)
@@ -35,7 +46,7 @@ static void print_term(Printer *p, const KrnTerm *term, bool first) {
         buf_text(&p->out, term->coefficient < 0 ? " - " : " + ");
     if (size != 1)
         buf_format(&p->out, "%llu*", (unsigned long long)size);
-    buf_format(&p->out, "%%%u", term->value);
+    print_value(p, term->value);
 }
 
 static void print_address(Printer *p, uint32_t number) {
@@ -87,7 +98,8 @@ static void print_end(Printer *p, const KrnLoop *loop) {
             buf_format(&p->out, "%s %%%u", i ? "," : "", carries[i].next);
         buf_char(&p->out, '\n');
     }
-    buf_format(&p->out, "%*s}", p->depth * 2, "");
+    print_indent(p);
+    buf_char(&p->out, '}');
     for (uint32_t i = 0; i < loop->count; i++)
         buf_format(&p->out, "%s %%%u", i ? "," : " gives", carries[i].result);
     buf_char(&p->out, '\n');
@@ -95,7 +107,8 @@ static void print_end(Printer *p, const KrnLoop *loop) {
 
 static void print_operation(Printer *p, KrnValue value, const KrnInst *inst) {
     if (inst->type.scalar != KRN_NONE) {
-        buf_format(&p->out, "%%%u : ", value);
+        print_value(p, value);
+        buf_text(&p->out, " : ");
         print_type(p, inst->type);
         buf_text(&p->out, " = ");
     }
@@ -105,8 +118,10 @@ static void print_operation(Printer *p, KrnValue value, const KrnInst *inst) {
     if (inst->op == KRN_LOAD || inst->op == KRN_STORE || inst->op == KRN_PREFETCH)
         print_address(p, inst->address);
     const KrnValue operand[] = {inst->a, inst->b, inst->c};
-    for (uint32_t i = 0; i < krn_arity(inst->op); i++)
-        buf_format(&p->out, " %%%u", operand[i]);
+    for (uint32_t i = 0; i < krn_arity(inst->op); i++) {
+        buf_char(&p->out, ' ');
+        print_value(p, operand[i]);
+    }
     if (inst->op == KRN_SHL || inst->op == KRN_SHR)
         buf_format(&p->out, " %lld", (long long)inst->integer);
     if (inst->flags & KRN_STREAM)
@@ -127,7 +142,7 @@ Str krn_print(const Kernel *kernel, Arena *arena) {
             print_end(&p, &kernel->loops.at[inst->loop]);
             continue;
         }
-        buf_format(&p.out, "%*s", p.depth * 2, "");
+        print_indent(&p);
         if (inst->op == KRN_LOOP) {
             print_loop(&p, &kernel->loops.at[inst->loop]);
             p.depth++;

@@ -238,7 +238,7 @@ typedef struct NestData {
     CoreLetId root;
     int64_t leaf; // −1: not over a tree
     DType arithmetic;
-    Value *memory; // by let: values put into memory for this nest
+    Value *memory; // by let: values put into memory for this nest; null: none so far
     Span span;
 } NestData;
 
@@ -251,6 +251,8 @@ static const Value *operand_value(NestData *data, CoreLetId let) {
         value->at.source == RLZ_CONSTANT && scalar_has_hyper(data->b->core, value->at.scalar);
     if (value->at.source == RLZ_MEMORY || (class == CORE_ELEMENTWISE && !cell))
         return value;
+    if (!data->memory)
+        data->memory = arena_array(data->b->arena, Value, data->frame->fn->lets.count);
     Value *stored = &data->memory[let];
     if (!stored->buffer)
         *stored =
@@ -364,7 +366,6 @@ static Value launch_value(Builder *b, const Frame *frame, CoreLetId let, CoreTyp
                      .root = let,
                      .leaf = leaf,
                      .arithmetic = dtype_arithmetic(storage),
-                     .memory = arena_array(b->arena, Value, frame->fn->lets.count),
                      .span = at->span};
     RlzNestInput input = {.program = b->core,
                           .fn = frame->id,

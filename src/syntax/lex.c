@@ -354,10 +354,11 @@ static SynTokenKind match_mark(Str text, uint32_t *size) {
             continue;
         const char *spellings[] = {rows[i].text, rows[i].ascii};
         for (uint32_t k = 0; k < 2; k++) {
+            // `Real` is read as a word.
+            if (text.size == 0 || spellings[k][0] != text.at[0] || text.at[0] == 'R')
+                continue;
             size_t length = strlen(spellings[k]);
-            if (length <= *size || length > text.size || spellings[k][0] == 'R')
-                continue; // `Real` is read as a word
-            if (!memcmp(text.at, spellings[k], length)) {
+            if (length > *size && length <= text.size && !memcmp(text.at, spellings[k], length)) {
                 best = (SynTokenKind)i;
                 *size = (uint32_t)length;
             }
