@@ -1,0 +1,151 @@
+// Elementwise groups against copies of equal traffic, natively in the default layouts, on one and
+// two threads: build/bench/elementwise [MEGABYTES of a tensor] [ROUNDS].
+//
+// A group that reads r tensors and writes one is held against copying (r + 1) / 2 of their bytes,
+// with ordinary stores, as the default layouts have them, and with stores past the caches. It is
+// held as well against its own arithmetic: the same kernel on tensors that lie in the first-level
+// cache. The gate: 70 % of the ordinary copy, or 80 % of the arithmetic where that is the bound.
+#include "bench.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { ROUNDS_MAX = 101 };
+static const double copy_gate = 0.70, arithmetic_gate = 0.80;
+
+static const struct {
+    const char *entry;
+    uint32_t reads; // tensors of N elements
+} groups[] = {{"f_relu", 1},      {"f_exp", 1},     {"f_log", 1},     {"f_tanh", 1},
+              {"f_erf", 1},       {"f_gelu", 1},    {"f_sigmoid", 1}, {"f_chain", 2},
+              {"f_bias_gelu", 1}, {"f_adamw_m", 2}, {"f_adamw_v", 2}, {"f_adamw_p", 3}};
+
+// ---- copies -----------------------------------------------------------------------------------
+
+typedef struct Copy {
+    const float *from;
+    float *to;
+    size_t count; // a multiple of 16 for each worker
+    bool stream;
+} Copy;
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static void copy512(const Copy *copy, size_t at, size_t end) {
+    for (; at < end; at += 16) {
+        __m512 value = _mm512_loadu_ps(copy->from + at);
+        if (copy->stream)
+            _mm512_stream_ps(copy->to + at, value);
+        else
+            _mm512_store_ps(copy->to + at, value);
+    }
+}
+__attribute__((target("avx"))) static void copy256(const Copy *copy, size_t at, size_t end) {
+    for (; at < end; at += 8) {
+        __m256 value = _mm256_loadu_ps(copy->from + at);
+        if (copy->stream)
+            _mm256_stream_ps(copy->to + at, value);
+        else
+            _mm256_store_ps(copy->to + at, value);
+    }
+}
+#endif
+
+static void copy_part(void *data, uint32_t worker, uint32_t workers) {
+    const Copy *copy = data;
+    size_t lines = copy->count / 16;
+    size_t at = lines * worker / workers * 16, end = lines * (worker + 1) / workers * 16;
+#if defined(__x86_64__)
+    if (nat_machine_target() == 512)
+        copy512(copy, at, end);
+    else if (nat_machine_target() == 256)
+        copy256(copy, at, end);
+    else
+#endif
+        memcpy(copy->to + at, copy->from + at, (end - at) * sizeof *copy->to);
+}
+
+static double copy_seconds(Pool *pool, const Copy *copy) {
+    double started = bench_seconds();
+    pool_run(pool, pool_workers(pool), copy_part, (void *)copy);
+    return (bench_seconds() - started) / pool_workers(pool);
+}
+
+// ---- races ------------------------------------------------------------------------------------
+
+enum { COLUMNS = 2000, CACHED = 2 * COLUMNS, REPEAT = 200 };
+
+static RtProgram *build_group(Bench *bench, uint32_t group, int64_t count, Pool *pool) {
+    const BenchDim flat[] = {{"N", count}, {NULL, 0}};
+    const BenchDim rows[] = {{"R", count / COLUMNS}, {"C", COLUMNS}, {NULL, 0}};
+    const char *entry = groups[group].entry;
+    return bench_build(bench, entry, strcmp(entry, "f_bias_gelu") ? flat : rows, pool);
+}
+
+// Seconds that a small program would take for `count` elements.
+static double cached_seconds(RtProgram *program, double count) {
+    double started = bench_seconds();
+    for (uint32_t i = 0; i < REPEAT; i++)
+        rt_run(program);
+    return (bench_seconds() - started) / REPEAT / CACHED * count;
+}
+
+static bool race(Bench *bench, Pool *pool, uint32_t group, int64_t count, uint32_t rounds) {
+    uint32_t workers = pool_workers(pool);
+    RtProgram *program = build_group(bench, group, count, pool);
+    RtProgram *cached = build_group(bench, group, CACHED, NULL);
+    int64_t copied = count * (groups[group].reads + 1) / 2 / 16 * 16;
+    Tensor from = tensor_new(bench->arena, F32, 1, &copied);
+    Tensor to = tensor_new(bench->arena, F32, 1, &copied);
+    bench_fill(&from);
+    Copy plain = {from.data, to.data, (size_t)copied, false}, stream = plain;
+    stream.stream = true;
+    double own[ROUNDS_MAX], to_plain[ROUNDS_MAX], to_stream[ROUNDS_MAX], to_cached[ROUNDS_MAX];
+    rt_run(program);
+    copy_seconds(pool, &plain);
+    for (uint32_t r = 0; r < rounds; r++) {
+        double before = copy_seconds(pool, &plain), streamed = copy_seconds(pool, &stream);
+        double started = bench_seconds();
+        rt_run(program);
+        own[r] = (bench_seconds() - started) / workers;
+        double after = copy_seconds(pool, &plain);
+        to_plain[r] = (before + after) / 2 / own[r];
+        to_stream[r] = streamed / own[r];
+        to_cached[r] = cached_seconds(cached, (double)count / workers) / own[r];
+    }
+    double seconds = bench_median(own, rounds), share = bench_median(to_plain, rounds);
+    double arithmetic = bench_median(to_cached, rounds);
+    bool good = share >= copy_gate || arithmetic >= arithmetic_gate;
+    printf("%-12s %7u %9.2f %9.1f %9.0f%% %9.0f%% %11.0f%%%s\n", groups[group].entry + 2, workers,
+           seconds * 1e3, (double)copied * 8 / seconds * 1e-9, share * 100,
+           bench_median(to_stream, rounds) * 100, arithmetic * 100,
+           !good               ? "  missed"
+           : share < copy_gate ? "  bound by its arithmetic"
+                               : "");
+    fflush(stdout);
+    return good;
+}
+
+int main(int count, char **argument) {
+    int64_t megabytes = count > 1 ? atoll(argument[1]) : 40;
+    uint32_t rounds = count > 2 ? (uint32_t)atoi(argument[2]) : 15;
+    rounds = MAX(1u, MIN(rounds, (uint32_t)ROUNDS_MAX));
+    uint32_t threads = MIN(2u, pool_default_workers());
+    printf("elementwise groups over %lld MB of f32, against copies of equal traffic\n"
+           "(processor time a thread, medians of %u interleaved rounds)\n"
+           "%-12s %7s %9s %9s %10s %10s %12s\n",
+           (long long)megabytes, rounds, "group", "threads", "ms", "GB/s", "of a copy", "streamed",
+           "arithmetic");
+    bool good = true;
+    for (uint32_t workers = 1; workers <= threads; workers++)
+        for (uint32_t g = 0; g < COUNT_OF(groups); g++) {
+            Bench bench;
+            bench_open(&bench, "bench/elementwise.psk");
+            Pool *pool = pool_new(workers);
+            good =
+                race(&bench, pool, g, megabytes * 1000000 / 4 / COLUMNS * COLUMNS, rounds) && good;
+            pool_free(pool);
+            bench_close(&bench);
+        }
+    return good ? 0 : 3;
+}
