@@ -65,12 +65,30 @@ Str cli_plan_text(CliEntry *entry, const RtProgram *program) {
 
 // ---- running --------------------------------------------------------------------------------
 
+typedef struct Shown {
+    Progress progress;
+    CliEntry *entry;
+} Shown;
+
+static void show_launched(void *data, CoreFnId fn, CoreLetId let) {
+    Shown *shown = data;
+    Arena *arena = arena_new(arena_heap(shown->entry->args->arena), "progress");
+    progress_update(&shown->progress, 0, 0, core_site_text(shown->entry->core, fn, let, arena).at);
+    arena_free(arena);
+}
+
 static int execute_reference(CliEntry *entry, CliExecution *execution) {
     const RtBinding *b = entry->binding;
     CoreEval eval = {.program = entry->core,
                      .arithmetic = entry->arithmetic,
                      .dims = b->by_dim,
                      .arena = entry->args->arena};
+    Shown shown = {.entry = entry};
+    progress_begin(&shown.progress, "evaluating", entry->args->quiet);
+    if (shown.progress.enabled) {
+        eval.launched = show_launched;
+        eval.launched_data = &shown;
+    }
     FloatEnv saved;
     float_env_enter(&saved);
     double started = clock_seconds();
@@ -78,8 +96,33 @@ static int execute_reference(CliEntry *entry, CliExecution *execution) {
         core_eval(&eval, b->id, b->arguments, rt_bind_own(b), b->pack_rank, b->pack);
     execution->seconds = clock_seconds() - started;
     float_env_leave(&saved);
+    progress_end(&shown.progress);
     execution->launches = eval.launches;
     return cli_report(entry->args);
+}
+
+// Launch by launch under a progress line, where there is one to show; its measure is the work that
+// the launches do.
+static void run_shown(CliEntry *entry, RtProgram *program) {
+    Progress progress;
+    progress_begin(&progress, "running", entry->args->quiet);
+    if (!progress.enabled) {
+        rt_run(program);
+        return;
+    }
+    uint32_t launches = rt_launch_count(program);
+    double all = 0, done = 0;
+    for (uint32_t i = 0; i < launches; i++)
+        all += rlz_nest_weight(rt_launch_at(program, i)->nest);
+    for (uint32_t i = 0; i < launches; i++) {
+        const RtLaunch *launch = rt_launch_at(program, i);
+        rt_run_launch(program, i);
+        done += rlz_nest_weight(launch->nest);
+        progress_update(
+            &progress, (uint64_t)done, (uint64_t)all,
+            core_site_text(entry->core, launch->fn, launch->let, entry->args->arena).at);
+    }
+    progress_end(&progress);
 }
 
 int cli_execute(CliEntry *entry, CliExecution *execution) {
@@ -90,7 +133,7 @@ int cli_execute(CliEntry *entry, CliExecution *execution) {
     if (!execution->program)
         return cli_report(entry->args);
     double started = clock_seconds();
-    rt_run(execution->program);
+    run_shown(entry, execution->program);
     execution->seconds = clock_seconds() - started;
     execution->result = rt_result(execution->program);
     execution->launches = rt_launch_count(execution->program);

@@ -127,7 +127,10 @@ static EvalValue launch(const EvalFrame *frame, CoreLetId let, CoreTypeId type, 
     else
         evaluate[class](&scratch, let, &out);
     arena_free(scratch.arena);
-    frame->eval->launches++;
+    CoreEval *eval = frame->eval;
+    eval->launches++;
+    if (eval->launched)
+        eval->launched(eval->launched_data, frame->id, let);
     return tensor_value(out);
 }
 

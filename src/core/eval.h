@@ -54,6 +54,8 @@ typedef struct CoreEval {
     CoreHyper hyper;     // may be null
     void *hyper_data;
     uint64_t launches; // counted as a kernel backend would launch: nests, once a leaf for trees
+    void (*launched)(void *data, CoreFnId fn, CoreLetId let); // after each; may be null
+    void *launched_data;
 } CoreEval;
 
 // Runs a function. `arguments` are its parameters in order; `dims` and `pack` are the concrete

@@ -510,8 +510,7 @@ static bool finish(Builder *b, const Value *result, CoreTypeId type) {
     program->summary.launches = program->launches.count;
     program->summary.kernels = program->kernels.count;
     live_on(b, result);
-    size_t size =
-        rt_plan(program->buffers.at, program->buffers.count, program->launches.count, b->arena);
+    size_t size = rt_plan(program->buffers.at, program->buffers.count, b->arena);
     program->summary.peak_bytes = size;
     if (program->options.depth == RT_TO_COUNT)
         return true;

@@ -1,6 +1,7 @@
-// Memory by lifetime: buffers are placed in the order in which they are written, each into the
-// lowest gap between the buffers then alive; what is no longer read makes room first. The order
-// is the launches' own, so the result is the same on every machine.
+// Memory by lifetime: the largest buffers are placed first, each into the lowest gap between those
+// already placed that are alive with it ("greedy by size", Pisarchyk and Lee, "Efficient Memory
+// Management for Deep Neural Net Inference", 2020). Ties go by the launches' own order, so the
+// result is the same on every machine.
 #include "runtime/program.h"
 
 #include <stdlib.h>
@@ -9,51 +10,60 @@ enum { LINE = 64 };
 
 typedef struct Placed {
     size_t begin, end;
-    uint32_t last;
+    uint32_t first, last;
 } Placed;
 
+// A buffer to be placed; `bytes` in whole lines.
+typedef struct Waiting {
+    size_t bytes;
+    uint32_t buffer, first;
+} Waiting;
+
 static size_t round_up(size_t size) {
-    return (size + LINE - 1) / LINE * LINE;
+    return MAX((size + LINE - 1) / LINE * LINE, (size_t)LINE);
 }
 
-// Drops the buffers whose last reader runs before `launch`; keeps the order of addresses.
-static uint32_t drop_dead(Placed *alive, uint32_t count, uint32_t launch) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (alive[i].last >= launch)
-            alive[kept++] = alive[i];
-    return kept;
+static int larger_first(const void *a, const void *b) {
+    const Waiting *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
 }
 
-size_t rt_plan(RtBuffer *buffers, uint32_t count, uint32_t launches, Arena *arena) {
-    // Buffers by the launch that writes them: counting sort keeps the order of making.
-    uint32_t *start = arena_array(arena, uint32_t, (size_t)launches + 2);
-    uint32_t *order = arena_array(arena, uint32_t, count);
-    for (uint32_t i = 1; i < count; i++)
-        if (!buffers[i].external)
-            start[buffers[i].first + 1]++;
-    for (uint32_t l = 0; l < launches; l++)
-        start[l + 1] += start[l];
+// The lowest address at which `bytes` lie apart from everything placed that is alive with the
+// buffer; `placed` is in order of `begin`.
+static size_t lowest_gap(const Placed *placed, uint32_t count, const RtBuffer *buffer,
+                         size_t bytes) {
+    size_t at = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (placed[i].first > buffer->last || placed[i].last < buffer->first)
+            continue;
+        if (placed[i].begin >= at + bytes)
+            break;
+        at = MAX(at, placed[i].end);
+    }
+    return at;
+}
+
+size_t rt_plan(RtBuffer *buffers, uint32_t count, Arena *arena) {
+    Waiting *waiting = arena_array(arena, Waiting, count);
     uint32_t planned = 0;
     for (uint32_t i = 1; i < count; i++)
-        if (!buffers[i].external) {
-            order[start[buffers[i].first]++] = i;
-            planned++;
-        }
-    Placed *alive = arena_array(arena, Placed, planned);
-    uint32_t living = 0;
+        if (!buffers[i].external)
+            waiting[planned++] = (Waiting){round_up(buffers[i].bytes), i, buffers[i].first};
+    qsort(waiting, planned, sizeof *waiting, larger_first);
+    Placed *placed = arena_array(arena, Placed, planned);
     size_t size = 0;
     for (uint32_t i = 0; i < planned; i++) {
-        RtBuffer *buffer = &buffers[order[i]];
-        living = drop_dead(alive, living, buffer->first);
-        size_t bytes = MAX(round_up(buffer->bytes), (size_t)LINE), at = 0;
-        uint32_t place = 0;
-        while (place < living && alive[place].begin - at < bytes)
-            at = alive[place++].end;
-        memmove(alive + place + 1, alive + place, (living - place) * sizeof *alive);
-        alive[place] = (Placed){at, at + bytes, buffer->last};
-        living++;
-        buffer->offset = at;
+        RtBuffer *buffer = &buffers[waiting[i].buffer];
+        size_t bytes = waiting[i].bytes;
+        size_t at = buffer->offset = lowest_gap(placed, i, buffer, bytes);
+        uint32_t place = i;
+        for (; place > 0 && placed[place - 1].begin > at; place--)
+            placed[place] = placed[place - 1];
+        placed[place] = (Placed){at, at + bytes, buffer->first, buffer->last};
         size = MAX(size, at + bytes);
     }
     return size;

@@ -50,6 +50,6 @@ struct RtProgram {
 
 // Gives every planned buffer an offset such that buffers alive at once do not overlap; returns the
 // size of the block. Offsets are multiples of 64.
-size_t rt_plan(RtBuffer *buffers, uint32_t count, uint32_t launches, Arena *arena);
+size_t rt_plan(RtBuffer *buffers, uint32_t count, Arena *arena);
 
 #endif
