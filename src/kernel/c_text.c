@@ -208,6 +208,11 @@ static void value_expression(Writer *w, const KrnInst *inst, bool lanes) {
     case KRN_IOTA:
         buf_text(w->buf, lanes ? "l" : "0");
         return;
+    case KRN_ZIP_LOW:
+    case KRN_ZIP_HIGH:
+        buf_format(w->buf, "(l %% 2 ? v%u : v%u)[(%u + l) / 2]", inst->b, inst->a,
+                   inst->op == KRN_ZIP_LOW ? 0 : inst->type.lanes);
+        return;
     case KRN_CONVERT:
         conversion(w, inst);
         return;

@@ -81,8 +81,9 @@ static void use_operands(Maker *m, KrnValue at) {
 
 // ---- which values share a slot by nature ----------------------------------------------------
 
+// Lane by lane, so that the result may lie where an operand does.
 static bool is_plain(const KrnInst *inst) {
-    return inst->op < KRN_LOAD && inst->op != KRN_CONST && inst->op != KRN_IOTA;
+    return inst->op < KRN_ZIP_LOW && inst->op != KRN_CONST && inst->op != KRN_IOTA;
 }
 
 // A result has its carry's slot, and so has the next value where the carry is not read after it is

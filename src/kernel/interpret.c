@@ -130,9 +130,18 @@ typedef uint8_t Truth;
 #define RULE_CONVERT(op, e)
 #define RULE_SPLAT(op, e)
 #define RULE_IOTA(op, e)
+#define RULE_ZIP(op, e) CASE_ZIP(op, KRN_F32, float, e) CASE_ZIP(op, KRN_F64, double, e)
 #define RULE_MEMORY(op, e)
 #define RULE_LOOP(op, e)
 
+#define PAIRED(n) (lane % 2 ? bs : as)[((n) + lane) / 2]
+#define CASE_ZIP(op, variant, A, expression)                                                       \
+    case CODE(KRN_##op, variant): {                                                                \
+        A *to = AT(A, step->d);                                                                    \
+        const A *as = AT(A, step->a), *bs = AT(A, step->b);                                        \
+        EACH_LANE to[lane] = expression;                                                           \
+        break;                                                                                     \
+    }
 #define CASE_CONVERT(from, A, to_scalar, D, expression)                                            \
     case CODE(ROW_CONVERT + (from), to_scalar): {                                                  \
         D *to = AT(D, step->d);                                                                    \

@@ -39,20 +39,41 @@ static void nest_part(Low *low, uint32_t level, int64_t begin, int64_t end, int6
     low_close(low, &loop, 0, NULL);
 }
 
-void low_nest(Low *low, uint32_t level) {
-    if (low->enter)
-        low->enter(low, level);
-    if (level == low->loops) {
-        low->body(low);
-        return;
-    }
+// A loop over k whose last iteration stands apart: the epilogue belongs to it.
+static void nest_to_last(Low *low, uint32_t level, int64_t extent, int64_t step) {
+    int64_t end = extent ? (extent - 1) / step * step : 0;
+    bool last = low->last;
+    low->last = false;
+    if (end > 0)
+        nest_part(low, level, 0, end, step, KRN_WHOLE);
+    low->last = last;
+    if (extent > end)
+        nest_part(low, level, end, extent, extent - end, KRN_WHOLE);
+}
+
+static void nest_loop(Low *low, uint32_t level) {
     const RlzLoop *loop = &low->loop[level];
     int64_t extent = low->block[loop->axis], rest = extent % loop->step;
     bool split = (int32_t)level == low->split;
+    if (!loop->parallel && low->nest->epilogue && !low->layout->row_wise) {
+        nest_to_last(low, level, extent, loop->step);
+        return;
+    }
     if (extent > rest)
         nest_part(low, level, 0, extent - rest, loop->step, split ? KRN_SPLIT : KRN_WHOLE);
     if (rest)
         nest_part(low, level, extent - rest, extent, rest, split ? KRN_TAIL : KRN_WHOLE);
+}
+
+void low_nest(Low *low, uint32_t level) {
+    if (low->enter)
+        low->enter(low, level);
+    if (level < low->loops)
+        nest_loop(low, level);
+    else
+        low->body(low);
+    if (low->leave)
+        low->leave(low, level);
 }
 
 // A loop can be split where it has two iterations, stands in no loop over k, and is emitted once:
@@ -97,15 +118,20 @@ uint32_t low_widths(const Low *low, uint32_t widths[8]) {
 
 static void fold_axis(Low *low, RlzRole role, uint32_t axis, uint32_t count, KrnValue *carried,
                       LowStep step) {
-    while (axis < low->nest->axes && low->nest->role[axis] != role)
+    const RlzNest *nest = low->nest;
+    while (axis < nest->axes && nest->role[axis] != role)
         axis++;
-    if (axis == low->nest->axes) {
+    if (axis == nest->axes) {
         step(low, carried);
         return;
     }
-    if (low->nest->extent[axis] == 0)
+    if (nest->extent[axis] == 0)
         return;
-    LowLoop loop = low_open(low, axis, 0, low->nest->extent[axis], 1, KRN_WHOLE, count, carried);
+    if (low->turn.lanes && axis + 1 == nest->axes) {
+        low_turn_fold(low, axis, count, carried, step);
+        return;
+    }
+    LowLoop loop = low_open(low, axis, 0, nest->extent[axis], 1, KRN_WHOLE, count, carried);
     fold_axis(low, role, axis + 1, count, carried, step);
     low_close(low, &loop, count, carried);
 }
@@ -143,6 +169,9 @@ static int64_t lane_stride_of(const Low *low, const int64_t *stride) {
 }
 
 KrnValue low_load(Low *low, uint32_t buffer, const int64_t *stride, const LowPiece *piece) {
+    KrnValue turned;
+    if (low_turned_load(low, buffer, stride, piece, &turned))
+        return turned;
     KrnIndex index = low_address(low, buffer, stride, piece->offset);
     return load_at(low, &index, lane_stride_of(low, stride), piece->width);
 }
@@ -232,8 +261,10 @@ void low_store(Low *low, const LowPiece *piece, KrnValue value) {
     const RlzOperand *out = &low->nest->output;
     if (dtype_is_real(out->type))
         value = low_float(low, value, out->type);
+    if (low_turned_store(low, low->out, out->stride, piece, value))
+        return;
     KrnIndex index = low_address(low, low->out, out->stride, piece->offset);
-    krn_store(&low->b, &index, lane_stride_of(low, out->stride), value, false);
+    krn_store(&low->b, &index, lane_stride_of(low, out->stride), value, low->layout->stream);
 }
 
 KrnValue low_constant(Low *low, DType arithmetic, uint32_t width, double value) {
@@ -304,9 +335,14 @@ static void (*lowering_of(const RlzNest *nest))(Low *) {
 }
 
 Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Names *names) {
-    Kernel *kernel = krn_new(arena, names, kernel_name(nest));
+    nest = rlz_layout_nest(nest, layout, arena_new_of(arena, RlzMerged));
+    const char *name = kernel_name(nest);
+    if (nest->epilogue)
+        name = str_format(arena, "%s+add", name).at;
+    Kernel *kernel = krn_new(arena, names, name);
     Low *low = arena_new_of(arena, Low);
-    *low = (Low){.nest = nest, .layout = layout, .arena = arena, .vector = vector_axis(nest)};
+    *low = (Low){
+        .nest = nest, .layout = layout, .arena = arena, .vector = vector_axis(nest), .last = true};
     low->b = krn_builder(kernel, names);
     memcpy(low->block, nest->extent, sizeof low->block);
     make_buffers(low);

@@ -115,8 +115,9 @@ void low_reduction(Low *low) {
                                       nest->arithmetic);
     if (rlz_runs_along(nest))
         low->scratch = krn_buffer(&low->b, "stripes", nest->accumulate, 16, 0, KRN_SCRATCH);
-    else if (low->loops)
+    else if (low->loops && low->layout->rows == 1)
         low->loop[low->loops - 1].step = interleaved(low);
+    low_turn_rows(low);
     low_prepare_constant(low, nest->accumulate, 0);
     low->data = reduction;
     low->body = reduction_body;

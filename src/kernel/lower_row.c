@@ -225,6 +225,7 @@ void low_row(Low *low) {
         low_prepare_constant(low, arithmetic, INFINITY);
     if (low->nest->prim == CORE_cross_entropy_vjp)
         low_prepare_constant(low, arithmetic, 1);
+    low_turn_rows(low);
     low->data = row;
     low->body = row_body;
     low_run(low);

@@ -25,6 +25,22 @@ typedef struct LowPiece {
 
 enum { LOW_PIECES_MAX = 72 };
 
+// A block of indices along an axis, turned in registers (lower_turn.c).
+enum { LOW_TURN_MAX = 16 };
+typedef struct LowTurned {
+    uint32_t buffer;
+    int64_t offset; // of the piece
+    bool stored, fresh;
+    KrnValue value[LOW_TURN_MAX]; // by index along the axis
+} LowTurned;
+
+typedef struct LowTurn {
+    uint32_t lanes; // of a block and of its vectors; 0: folds make no blocks
+    bool open;      // within a block
+    uint32_t axis, column;
+    Vec(LowTurned) made;
+} LowTurn;
+
 typedef struct Low Low;
 typedef void (*LowBody)(Low *low);
 typedef KrnValue (*LowTerm)(Low *low, uint32_t piece);
@@ -47,6 +63,9 @@ struct Low {
     int32_t split;                           // level of the split loop, −1: none
     int64_t block[RLZ_AXES_MAX];             // indices that the body covers along each axis
     void (*enter)(Low *low, uint32_t level); // before the loop of a level opens; may be null
+    void (*leave)(Low *low, uint32_t level); // after it is closed; may be null
+    bool last;                               // of an epilogue: all loops over k are at their last
+    LowTurn turn;
     LowBody body;
     LowTerm term; // of the sum under way
     void *data;   // the kind's own
@@ -77,6 +96,16 @@ uint32_t low_widths(const Low *low, uint32_t widths[8]);
 // Runs `step`, which updates the carried values, for all indices of the axes of a role, in order.
 typedef void (*LowStep)(Low *low, KrnValue *carried);
 void low_fold(Low *low, RlzRole role, uint32_t count, KrnValue *carried, LowStep step);
+
+// Transposition in registers (lower_turn.c). A fold's last axis in blocks: within one, loads and
+// stores of pieces that lie along it are turned; true where they are.
+void low_turn_fold(Low *low, uint32_t axis, uint32_t count, KrnValue *carried, LowStep step);
+bool low_turned_load(Low *low, uint32_t buffer, const int64_t *stride, const LowPiece *piece,
+                     KrnValue *value);
+bool low_turned_store(Low *low, uint32_t buffer, const int64_t *stride, const LowPiece *piece,
+                      KrnValue value);
+// Turns the reduced axis where the layout has groups of rows that lie along it.
+void low_turn_rows(Low *low);
 
 // ---- operands ---------------------------------------------------------------------------------
 

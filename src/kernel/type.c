@@ -96,6 +96,11 @@ static KrnScalar other_of_width(KrnScalar scalar) {
 
 bool krn_result_type(KrnOp op, const KrnType *operands, KrnType *result) {
     const char *rule = rules[op], *arrow = strchr(rule, '_');
+    if (op == KRN_ZIP_LOW || op == KRN_ZIP_HIGH) {
+        *result = operands[0];
+        return is_float(operands[0].scalar) && operands[0].scalar == operands[1].scalar &&
+               operands[0].lanes == operands[1].lanes && operands[0].lanes % 2 == 0;
+    }
     if (!arrow)
         return false;
     KrnScalar first_float = KRN_NONE, first_int = KRN_NONE;

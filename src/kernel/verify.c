@@ -270,7 +270,7 @@ static void check_address(Verifier *v, KrnValue at, KrnType type) {
 
 static void check_own_rule(Verifier *v, KrnValue at, const KrnType *operand) {
     const KrnInst *inst = inst_at(v, at);
-    KrnType type = inst->type;
+    KrnType type = inst->type, result;
     bool fits = true;
     switch (inst->op) {
     case KRN_CONST:
@@ -281,6 +281,10 @@ static void check_own_rule(Verifier *v, KrnValue at, const KrnType *operand) {
         break;
     case KRN_SPLAT:
         fits = operand->scalar == type.scalar && operand->lanes == 1;
+        break;
+    case KRN_ZIP_LOW:
+    case KRN_ZIP_HIGH:
+        fits = krn_result_type(inst->op, operand, &result) && same_type(result, type);
         break;
     case KRN_IOTA:
         fits = type.scalar == KRN_I64;

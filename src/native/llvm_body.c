@@ -192,6 +192,15 @@ static Value splat(Emit *e, const KrnInst *inst) {
     return LLVMBuildShuffleVector(e->builder, first, poison, mask, "");
 }
 
+static Value zip(Emit *e, const KrnInst *inst) {
+    uint32_t lanes = inst->type.lanes, first = inst->op == KRN_ZIP_LOW ? 0 : lanes;
+    Value from[KRN_LANES_MAX];
+    for (uint32_t i = 0; i < lanes; i++)
+        from[i] = LLVMConstInt(e->unit->scalar[KRN_I32], (first + i) / 2 + i % 2 * lanes, false);
+    return LLVMBuildShuffleVector(e->builder, e->value[inst->a], e->value[inst->b],
+                                  LLVMConstVector(from, lanes), "");
+}
+
 static Value iota(const Emit *e, uint32_t lanes) {
     Value lane[KRN_LANES_MAX];
     assert(lanes <= KRN_LANES_MAX);
@@ -239,6 +248,9 @@ static Value special(Emit *e, const KrnInst *inst) {
         return convert(e, inst);
     case KRN_SPLAT:
         return splat(e, inst);
+    case KRN_ZIP_LOW:
+    case KRN_ZIP_HIGH:
+        return zip(e, inst);
     case KRN_IOTA:
         return iota(e, inst->type.lanes);
     case KRN_LOAD:

@@ -326,8 +326,16 @@ static void convert(Maker *m) {
         keep(m, krn_convert(&m->b, to, want(m, from)));
 }
 
+static void zip(Maker *m) {
+    KrnType type = krn_type(choose(m, 2) ? KRN_F64 : KRN_F32, m->lanes);
+    KrnValue low = want(m, type), high = want(m, type);
+    keep(m, krn_op2(&m->b, choose(m, 2) ? KRN_ZIP_LOW : KRN_ZIP_HIGH, low, high));
+}
+
 static void splat(Maker *m) {
-    if (m->lanes > 1)
+    if (m->lanes % 2 == 0 && choose(m, 2))
+        zip(m);
+    else if (m->lanes > 1)
         keep(m, krn_splat(&m->b, want(m, krn_type(KRN_I1 + choose(m, 5), 1)), m->lanes));
 }
 

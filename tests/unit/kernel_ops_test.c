@@ -63,7 +63,7 @@ static void bench_open(Bench *bench, KrnOp op, bool wide, int64_t shift, uint32_
     for (uint32_t i = 0; i < krn_arity(op); i++) {
         KrnIndex at = krn_index(buffer[i], 0);
         krn_index_add(&at, 1, index);
-        value[i] = unpack(&b, rules[op][i], wide, krn_load(&b, &at, lanes, 1));
+        value[i] = unpack(&b, op >= KRN_ZIP_LOW ? 'F' : rules[op][i], wide, krn_load(&b, &at, lanes, 1));
     }
     bool shifts = op == KRN_SHL || op == KRN_SHR;
     KrnValue result = shifts               ? krn_shift(&b, op, value[0], shift)
@@ -400,6 +400,27 @@ static void arithmetic_agrees_with_mpfr(void **state) {
     }
 }
 
+// out[i] of two vectors a, b of n lanes: elements of the lower (upper) halves in turns.
+static void zips_take_turns(void **state) {
+    (void)state;
+    for (uint32_t lanes = 2; lanes <= 64; lanes *= 2)
+        for (uint32_t high = 0; high < 2; high++) {
+            uint64_t a[64], b[64], out[64];
+            for (uint32_t i = 0; i < lanes; i++) {
+                a[i] = 0x3f800000 + i; // floats near 1
+                b[i] = 0x40000000 + i;
+            }
+            Bench bench;
+            bench_open(&bench, high ? KRN_ZIP_HIGH : KRN_ZIP_LOW, false, 0, lanes, lanes);
+            bench_run(&bench, (uint64_t *[]){a, b, a}, out);
+            bench_close(&bench);
+            for (uint32_t i = 0; i < lanes / 2; i++) {
+                assert_int_equal((uint32_t)out[2 * i], a[i + high * lanes / 2]);
+                assert_int_equal((uint32_t)out[2 * i + 1], b[i + high * lanes / 2]);
+            }
+        }
+}
+
 // Any number of lanes is the scalar operation, lane by lane.
 static void lanes_agree_with_scalars(void **state) {
     (void)state;
@@ -432,6 +453,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(corners_by_hand),
         cmocka_unit_test(arithmetic_agrees_with_mpfr),
+        cmocka_unit_test(zips_take_turns),
         cmocka_unit_test(lanes_agree_with_scalars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,16 +87,28 @@ static RlzLayout random_layout(const RlzNest *nest, Random *random) {
         layout.kblock = 0;
     memcpy(layout.order, orders[random_below(random, layout.kblock ? 6 : 2)], 3);
     layout.lanes = 1u << random_below(random, 5);
-    layout.pack = random_below(random, 3) == 0;
+    layout.pack = (uint8_t)(random_below(random, 3) ? RLZ_PACK_NONE : 1 + random_below(random, 2));
+    layout.pack_left = random_below(random, 3) == 0;
+    layout.iblock = random_below(random, 3) ? 0 : 2 + random_below(random, 2);
+    layout.prefetch = random_below(random, 3) == 0;
+    layout.stream = random_below(random, 3) == 0;
+    layout.merge = random_below(random, 2);
+    layout.unroll = random_below(random, 3) ? 1 : 1u << random_below(random, 4);
     layout.row_wise = random_below(random, 5) == 0;
     layout.split_depth = (int32_t)random_below(random, 4) - 1;
     layout.split_workers = 3;
     if (rlz_nest_axis(nest, RLZ_I) < 0)
-        layout.tile[0] = 1;
+        layout.tile[0] = 1, layout.iblock = 0;
     if (rlz_nest_axis(nest, RLZ_J) < 0)
-        layout.tile[1] = layout.lanes = 1, layout.row_wise = false;
+        layout.tile[1] = layout.lanes = 1, layout.row_wise = false, layout.pack = RLZ_PACK_NONE;
     if (rlz_nest_axis(nest, RLZ_K) < 0)
-        layout.row_wise = false;
+        layout.row_wise = false, layout.unroll = 1;
+    if (layout.row_wise) {
+        layout.pack = RLZ_PACK_NONE;
+        layout.pack_left = layout.prefetch = false;
+        layout.iblock = 0;
+        layout.unroll = 1;
+    }
     while (!layout.row_wise && layout.tile[1] % layout.lanes)
         layout.lanes /= 2;
     return layout;

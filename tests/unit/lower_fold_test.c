@@ -40,6 +40,10 @@ static void run_all(Context *c, const TestNest *test, Random *random) {
         layout.lanes = 1u << n;
         layout.split_depth = (int32_t)random_below(random, 3) - 1;
         layout.passes = test->out.type == BF16 ? 3 : 2 + random_below(random, 2);
+        layout.stream = random_below(random, 2);
+        layout.rows = rlz_runs_along(&test->nest) ? 1 : layout.lanes << random_below(random, 3);
+        nest_run(c, test, &layout, random);
+        layout.rows = 1;
         nest_run(c, test, &layout, random);
     }
     for (RlzTarget target = 128; target <= 512; target *= 2) {

@@ -68,6 +68,25 @@ static Kernel *op_kernel(Fixture *f, KrnOp op, Sorts sorts, uint32_t lanes, int6
     return kernel;
 }
 
+// Halves of two vectors in turns.
+static Kernel *zip_kernel(Fixture *f, KrnOp op, DType type, uint32_t lanes) {
+    Kernel *kernel = krn_new(f->arena, f->context.names, krn_op_text[op]);
+    KrnBuilder b = krn_builder(kernel, f->context.names);
+    uint32_t left = krn_buffer(&b, "a", type, ELEMENTS, 0, KRN_IN);
+    uint32_t right = krn_buffer(&b, "b", type, ELEMENTS, 0, KRN_IN);
+    uint32_t out = krn_buffer(&b, "out", type, ELEMENTS, 0, KRN_OUT);
+    KrnValue index = krn_loop(&b, 0, ELEMENTS, lanes, KRN_SPLIT, 0, NULL, NULL);
+    KrnIndex at = krn_index(left, 0);
+    krn_index_add(&at, 1, index);
+    KrnValue x = krn_load(&b, &at, lanes, 1);
+    at.buffer = right;
+    KrnValue y = krn_load(&b, &at, lanes, 1);
+    at.buffer = out;
+    krn_store(&b, &at, 1, krn_op2(&b, op, x, y), false);
+    krn_end(&b, 0, NULL, NULL);
+    return kernel;
+}
+
 typedef struct Cases {
     Vec(Kernel *) kernels;
 } Cases;
@@ -99,6 +118,10 @@ static void all_operations(Fixture *f, Cases *cases) {
                 Sorts sorts = {wide ? KRN_F64 : KRN_F32, wide ? KRN_I64 : KRN_I32};
                 add_case(f, cases, op_kernel(f, op, sorts, lane_counts[l], 1));
             }
+    for (uint32_t lanes = 2; lanes <= 64; lanes *= 2)
+        for (uint32_t n = 0; n < 4; n++)
+            add_case(f, cases,
+                     zip_kernel(f, n % 2 ? KRN_ZIP_HIGH : KRN_ZIP_LOW, n / 2 ? F64 : F32, lanes));
 }
 
 static void skip_unless(uint32_t target) {

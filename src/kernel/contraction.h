@@ -1,0 +1,37 @@
+// What the lowering of contractions (lower_contraction.c) shares with its copies of operands
+// (lower_pack.c).
+#ifndef PRESK_KERNEL_CONTRACTION_H
+#define PRESK_KERNEL_CONTRACTION_H
+
+#include "kernel/lowering.h"
+
+typedef struct LowContraction {
+    uint32_t right;                     // operand 1's buffer: in memory, or packed
+    int64_t right_stride[RLZ_AXES_MAX]; // and its strides there
+    int32_t i, j;                       // the axes, −1: none
+    int64_t terms;                      // the product of the K extents
+    bool spilled;
+    uint32_t first_k;                  // spilled: the level of the first K loop
+    uint32_t pack_level;               // where operand 1's pack is made
+    uint32_t left;                     // operand 0's pack
+    int64_t left_stride[RLZ_AXES_MAX]; // of K axes
+    uint32_t left_level;
+    LowIndex left_block, tile; // I where the packed block and the present tile begin
+    int64_t m;                 // rows of the present tile
+    KrnValue *sum;             // accumulators: [row][piece]
+} LowContraction;
+
+// Makes the buffers and strides of the copies that the layout has.
+void low_prepare_packs(Low *low);
+// Copies where this level is the one to do it.
+void low_make_packs(Low *low, uint32_t level);
+// A piece of operand 1, and operand 0's element of the present row, in the running sum's type.
+KrnValue low_right(Low *low, const LowPiece *piece);
+KrnValue low_left(Low *low);
+// Fetches what the next tile of operand 0 needs at the present k: once for each cache line along k,
+// of low_prefetch_line indices, where it lies along k, else for each iteration over k.
+void low_prefetch_left(Low *low);
+bool low_prefetch_by_lines(const Low *low);
+int64_t low_prefetch_line(const Low *low);
+
+#endif
