@@ -104,6 +104,7 @@ static void reverse_body(Low *low) {
 void low_reverse_row(Low *low) {
     low->data = arena_new_of(low->arena, Reverse);
     low_prepare_constant(low, low->nest->arithmetic, 0);
+    low_turn_rows(low);
     low->body = reverse_body;
     low_run(low);
 }
