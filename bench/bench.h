@@ -57,7 +57,7 @@ static inline void bench_open(Bench *bench, const char *path) {
     bench->arena = arena_new(&bench->context.heap, "bench");
     PreskCompiled compiled;
     NatOptions native = {.threads = 1};
-    if (!presk_compile(&bench->context, bench->arena, path, 0, NULL, &compiled) ||
+    if (!presk_compile(&bench->context, bench->arena, path, 0, NULL, NULL, &compiled) ||
         !(bench->native = nat_new(&bench->context, bench->arena, &native)))
         bench_fail(bench);
     bench->core = compiled.program->core;

@@ -287,8 +287,18 @@ DimId extent_dim_outside(const ExtentTable *table, Extent a, const bool *set) {
     return 0;
 }
 
+// Does it mention a dimension that has another value?
+static bool changes(const ExtentTable *table, Extent a, const Extent *by_dim) {
+    const Polynomial *p = polynomial(table, a);
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t d = 0; d < p->at[i].degree; d++)
+            if (by_dim[p->at[i].dims[d]])
+                return true;
+    return false;
+}
+
 Extent extent_substitute(ExtentTable *table, Extent a, const Extent *by_dim) {
-    if (!is_polynomial(a) || !by_dim)
+    if (!is_polynomial(a) || !by_dim || !changes(table, a, by_dim))
         return a;
     Polynomial p = *polynomial(table, a);
     Extent sum = extent_int(table, 0);

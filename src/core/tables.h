@@ -14,7 +14,8 @@ struct CoreTables {
     Vec(CoreType *) types; // at[0] is null, as in the others
     Vec(CoreTreeNode *) trees;
     Vec(CoreScalarNode *) scalars;
-    CoreKey key; // scratch
+    Vec(bool) sound; // by type: core_type_fault has found nothing in it
+    CoreKey key;     // scratch
 };
 
 // The id under `key` in `ids`: 0 where there is none yet and the caller must store one in *slot.

@@ -118,15 +118,21 @@ static CoreTypeId substitute_axes(CoreProgram *program, const CoreType *type, co
                                    : core_type_idx(program, bound, rank, axes);
 }
 
-static CoreTypeId substitute_parts(CoreProgram *program, const CoreType *type, const Extent *by_dim,
+// The type itself where its parts stay what they are.
+static CoreTypeId substitute_parts(CoreProgram *program, CoreTypeId id, const Extent *by_dim,
                                    const CoreAxis *pack, uint32_t pack_count) {
-    CoreTypeId *parts = arena_array(program->arena, CoreTypeId, type->parts);
+    const CoreType *type = core_type(program, id);
+    CoreTypeId *parts = NULL; // from the first that changes
     for (uint32_t i = 0; i < type->parts; i++) {
-        parts[i] = core_type_substitute(program, type->part[i], by_dim, pack, pack_count);
-        if (!parts[i])
+        CoreTypeId part = core_type_substitute(program, type->part[i], by_dim, pack, pack_count);
+        if (!part)
             return 0;
+        if (!parts && part != type->part[i])
+            parts = arena_copy(program->arena, type->part, type->parts * sizeof *parts);
+        if (parts)
+            parts[i] = part;
     }
-    return core_type_tuple(program, type->parts, parts);
+    return parts ? core_type_tuple(program, type->parts, parts) : id;
 }
 
 CoreTypeId core_type_substitute(CoreProgram *program, CoreTypeId type, const Extent *by_dim,
@@ -141,7 +147,7 @@ CoreTypeId core_type_substitute(CoreProgram *program, CoreTypeId type, const Ext
         return tree ? core_type_params(program, tree) : 0;
     }
     case CORE_TUPLE:
-        return substitute_parts(program, at, by_dim, pack, pack_count);
+        return substitute_parts(program, type, by_dim, pack, pack_count);
     }
     bug("a type of unknown kind");
 }
@@ -171,17 +177,21 @@ static Str axes_fault(const CoreProgram *program, const CoreType *type, Arena *a
 Str core_type_fault(const CoreProgram *program, CoreTypeId type, Arena *arena) {
     if (type == 0 || type >= program->tables->types.count)
         return STR("it is no type");
+    struct CoreTables *tables = program->tables;
+    while (tables->sound.count < tables->types.count)
+        vec_push(program->arena, &tables->sound, false);
+    if (tables->sound.at[type])
+        return STR("");
     const CoreType *at = core_type(program, type);
+    Str fault = STR("");
     if (at->kind == CORE_PARAMS)
-        return at->tree ? STR("") : STR("its tree is missing");
-    if (at->kind != CORE_TUPLE)
-        return axes_fault(program, at, arena);
-    for (uint32_t i = 0; i < at->parts; i++) {
-        Str fault = core_type_fault(program, at->part[i], arena);
-        if (fault.size)
-            return fault;
-    }
-    return STR("");
+        fault = at->tree ? STR("") : STR("its tree is missing");
+    else if (at->kind != CORE_TUPLE)
+        fault = axes_fault(program, at, arena);
+    for (uint32_t i = 0; i < at->parts && !fault.size; i++)
+        fault = core_type_fault(program, at->part[i], arena);
+    tables->sound.at[type] = !fault.size;
+    return fault;
 }
 
 void core_axes_write(const CoreProgram *program, uint32_t rank, const CoreAxis *axes,
