@@ -20,9 +20,9 @@ typedef struct CliNamedTensor {
     const Tensor *tensor;
 } CliNamedTensor;
 uint32_t cli_result_tensors(CliEntry *entry, const CoreValue *result, CliNamedTensor **tensors);
-// Prints name, type and values: a scalar or a short vector on one line, a larger tensor as rows
-// whose middle is left out, with smallest, largest and mean.
-void cli_print_tensor(CliEntry *entry, const CliNamedTensor *tensor);
+// Prints names, types and values: a scalar or a short vector on one line, a larger tensor as rows
+// whose middle is left out, with smallest, largest and mean; of many tensors those three alone.
+void cli_print_tensors(CliEntry *entry, uint32_t count, const CliNamedTensor *tensors);
 
 // Two results of one entry, bit for bit, a NaN equal to a NaN.
 typedef struct CliDifference {

@@ -71,8 +71,7 @@ static int finish(CliEntry *entry, CliExecution *execution, RtBackend other) {
     if (!json) {
         print_summary(entry, execution);
         putchar('\n');
-        for (uint32_t i = 0; i < count; i++)
-            cli_print_tensor(entry, &tensors[i]);
+        cli_print_tensors(entry, count, tensors);
     }
     const char *out = cli_text(args, "out");
     if (out && !cli_values_write(entry, out, count, tensors))

@@ -109,33 +109,69 @@ static Str on_one_line(Arena *arena, const Tensor *tensor, size_t room) {
     return line.size <= room ? line : STR("");
 }
 
-void cli_print_tensor(CliEntry *entry, const CliNamedTensor *named) {
-    Arena *arena = entry->args->arena;
-    const Tensor *tensor = named->tensor;
-    const Shape *shape = &tensor->shape;
+// "loss.grad.0 : f32[2]"
+static Str head_text(CliEntry *entry, const CliNamedTensor *named) {
+    const Shape *shape = &named->tensor->shape;
     const char *function = name_c(entry->args->context->names, entry->binding->fn->name);
-    StrBuf buf = {.arena = arena};
+    StrBuf buf = {.arena = entry->args->arena};
     bool part = named->name.size && *named->name.at >= '0' && *named->name.at <= '9';
     buf_format(&buf, "%s%s%s : %s", part || !named->name.size ? function : "", part ? "." : "",
-               named->name.size ? named->name.at : "", dtype_text(tensor->type));
+               named->name.size ? named->name.at : "", dtype_text(named->tensor->type));
     for (uint32_t i = 0; i < shape->rank; i++)
         buf_format(&buf, "%s%lld", i ? ", " : "[", (long long)shape->extent[i]);
     if (shape->rank)
         buf_char(&buf, ']');
-    Str head = buf_str(&buf);
+    return buf_str(&buf);
+}
+
+static void print_tensor(Arena *arena, Str head, const Tensor *tensor) {
+    const Shape *shape = &tensor->shape;
     int64_t count = shape_count(shape);
     Str line = on_one_line(arena, tensor, LINE - MIN(head.size, (uint32_t)LINE));
-    if (!shape->rank)
+    if (!shape->rank) {
         printf("%s = %s\n", head.at, element_text(arena, tensor, 0).at);
-    else if (!count)
+    } else if (!count) {
         printf("%s, no elements\n", head.at);
-    else if (line.size)
+    } else if (line.size) {
         printf("%s =%s\n", head.at, line.at);
-    else {
+    } else {
         printf("%s\n", head.at);
         print_rows(arena, tensor);
         int64_t columns = shape->extent[shape->rank - 1];
         if (columns > WHOLE || count / columns > WHOLE)
             print_summary(arena, tensor);
+    }
+}
+
+// One of many: a line.
+static void print_brief(Arena *arena, Str head, int width, const Tensor *tensor) {
+    if (!tensor->shape.rank) {
+        printf("%-*s  = %s\n", width, head.at, element_text(arena, tensor, 0).at);
+    } else if (!shape_count(&tensor->shape)) {
+        printf("%-*s  no elements\n", width, head.at);
+    } else {
+        printf("%-*s", width, head.at);
+        print_summary(arena, tensor);
+    }
+}
+
+void cli_print_tensors(CliEntry *entry, uint32_t count, const CliNamedTensor *tensors) {
+    enum { MANY = 6, FIRST = 16, LAST = 6 };
+    Arena *arena = entry->args->arena;
+    Str *head = arena_array(arena, Str, count + 1);
+    int width = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        head[i] = head_text(entry, &tensors[i]);
+        width = MAX(width, (int)head[i].size);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (count > FIRST + LAST + 1 && i == FIRST) {
+            printf("… and %u more; -o F.safetensors writes them all\n", count - FIRST - LAST);
+            i = count - LAST;
+        }
+        if (count <= MANY)
+            print_tensor(arena, head[i], tensors[i].tensor);
+        else
+            print_brief(arena, head[i], width, tensors[i].tensor);
     }
 }
