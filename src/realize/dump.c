@@ -14,7 +14,7 @@ Str rlz_nest_line(const RlzNest *nest, const RlzLayout *layout, Arena *arena) {
     if (nest->nodes > 1)
         buf_format(&buf, " of %u to %s", nest->nodes, core_prims[nest->prim].text);
     else
-        buf_format(&buf, " %s", core_prims[nest->prim].text);
+        buf_format(&buf, " %s%s", core_prims[nest->prim].text, nest->epilogue ? "+add" : "");
     buf_format(&buf, " %s ", dtype_text(nest->output.type));
     for (uint32_t i = 0; i < nest->axes; i++)
         buf_format(&buf, "  %s %lld", rlz_role_text(nest->role[i]), (long long)nest->extent[i]);

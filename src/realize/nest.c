@@ -391,6 +391,18 @@ static void dot_labels(CorePrim prim, const Spread s[3], uint8_t labels[3][2 * R
     memcpy(y + x_rank - 1, w + 1, w_rank - 1);
 }
 
+// The other operand of an epilogue's add, aligned with the output from the right; `axis_of` gives
+// the nest's axis of each of the output's.
+static void add_epilogue(Maker *m, uint32_t outputs, const uint32_t axis_of[]) {
+    RlzValue value = value_of(m, m->in->epilogue);
+    RlzOperand operand = operand_of(m, &value, m->nest->arithmetic);
+    check_that(value.shape.rank <= outputs);
+    for (uint32_t i = 0; i < value.shape.rank; i++)
+        operand.stride[axis_of[outputs - value.shape.rank + i]] = stride_at(&value.shape, i);
+    add_operand(m, &operand, m->in->epilogue);
+    m->nest->epilogue = true;
+}
+
 static void make_contraction(Maker *m) {
     CoreLetId let[2] = {core_operand(m->fn, m->in->root, 0), core_operand(m->fn, m->in->root, 1)};
     RlzValue value[2] = {value_of(m, let[0]), value_of(m, let[1])};
@@ -412,18 +424,23 @@ static void make_contraction(Maker *m) {
         if (axis->in[0] != axis->in[1])
             *(axis->in[0] ? &i_axis : &j_axis) = (int32_t)c->output[o];
     }
-    for (uint32_t o = 0; o < c->outputs; o++)
-        if ((int32_t)c->output[o] != i_axis && (int32_t)c->output[o] != j_axis)
-            contraction_axis(m, RLZ_OUTER, &c->axis[c->output[o]], &a, &b);
-    if (i_axis >= 0)
-        contraction_axis(m, RLZ_I, &c->axis[i_axis], &a, &b);
-    if (j_axis >= 0)
-        contraction_axis(m, RLZ_J, &c->axis[j_axis], &a, &b);
+    uint32_t axis_of[RANK_MAX]; // by the output's axes
+    for (uint32_t pass = RLZ_OUTER; pass <= RLZ_J; pass++)
+        for (uint32_t o = 0; o < c->outputs; o++) {
+            int32_t at = (int32_t)c->output[o];
+            RlzRole role = at == i_axis ? RLZ_I : at == j_axis ? RLZ_J : RLZ_OUTER;
+            if (role != pass)
+                continue;
+            axis_of[o] = m->nest->axes;
+            contraction_axis(m, role, &c->axis[at], &a, &b);
+        }
     for (uint32_t k = 0; k < c->count; k++)
         if (!c->axis[k].in[2])
             contraction_axis(m, RLZ_K, &c->axis[k], &a, &b);
     add_operand(m, &a, let[0]);
     add_operand(m, &b, let[1]);
+    if (m->in->epilogue)
+        add_epilogue(m, c->outputs, axis_of);
 }
 
 // ---- all ----------------------------------------------------------------------------------------

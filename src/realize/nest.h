@@ -118,6 +118,7 @@ typedef struct RlzNestInput {
     double (*round)(void *data, CoreScalar scalar, DType type);
     void *data;
     RlzValue output;
+    CoreLetId epilogue; // a product's: the other operand of the add that it takes over, 0: none
 } RlzNestInput;
 // The nest, and in *lets (may be null) the let that each input reads, in the arena.
 const RlzNest *rlz_nest_make(const RlzNestInput *input, Arena *arena, const CoreLetId **lets);

@@ -87,6 +87,8 @@ Str rlz_nest_text(const RlzNest *nest, Arena *arena) {
         buf_format(&buf, " accumulate %s", dtype_text(nest->accumulate));
     if (nest->multiply_add)
         buf_text(&buf, " mul-add");
+    if (nest->epilogue)
+        buf_text(&buf, " epilogue");
     if (nest->reduce == CORE_REDUCE_STRIPES16)
         buf_text(&buf, " stripes16");
     for (uint32_t i = 0; i < nest->axes; i++)

@@ -6,6 +6,7 @@
 // they are as operands of a nest; where they leave their function (an argument, a part of a tuple,
 // a result) or are an operand by index, they become constants in memory.
 #include "core/launch.h"
+#include "realize/epilogue.h"
 #include "runtime/program.h"
 
 #include <stdlib.h>
@@ -22,7 +23,8 @@ typedef struct Frame {
     const CoreFn *fn;
     CoreFnId id;
     CoreFrame dims;
-    Value *values; // by let
+    Value *values;      // by let
+    CoreLetId *product; // by let: an add whose launch is this product's; null: there is none so far
 } Frame;
 
 typedef struct Builder {
@@ -347,38 +349,85 @@ static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const Co
     program->summary.bytes += rlz_nest_bytes(nest);
 }
 
+// The nest of a let (or of one leaf of it), and its value without a buffer. False: it has no size.
+static bool describe_nest(Builder *b, const Frame *frame, CoreLetId let, CoreTypeId type,
+                          int64_t leaf, NestData *data, RlzNestInput *input) {
+    const CoreLet *at = core_let(frame->fn, let);
+    const CoreArithmetic *arithmetic = b->program->options.arithmetic;
+    DType storage = arithmetic->storage[frame->id][let];
+    *data = (NestData){.b = b,
+                       .frame = frame,
+                       .root = let,
+                       .leaf = leaf,
+                       .arithmetic = dtype_arithmetic(storage),
+                       .span = at->span};
+    *input = (RlzNestInput){.program = b->core,
+                            .fn = frame->id,
+                            .root = let,
+                            .arithmetic = arithmetic,
+                            .value = nest_value,
+                            .round = nest_round,
+                            .data = data,
+                            .output = {.source = RLZ_MEMORY}};
+    RlzValue *output = &input->output;
+    if (!concrete(b, frame, type, at->span, &output->shape, &output->range))
+        return false;
+    output->type = core_type(b->core, type)->kind == CORE_IDX
+                       ? dtype_of_bound((uint64_t)output->range)
+                       : storage;
+    return true;
+}
+
+static Value launch_nest(Builder *b, NestData *data, const RlzNestInput *input) {
+    Value value = {.at = input->output};
+    size_t bytes = (size_t)shape_count(&value.at.shape) * dtype_size(value.at.type);
+    value.buffer = buffer_add(b, bytes, NULL);
+    const CoreLetId *operands;
+    const RlzNest *nest = rlz_nest_make(input, b->arena, &operands);
+    launch_add(b, data, nest, operands, value.buffer);
+    return value;
+}
+
 // The launch of a let's nest (or of one leaf of it); its value.
 static Value launch_value(Builder *b, const Frame *frame, CoreLetId let, CoreTypeId type,
                           int64_t leaf) {
+    NestData data;
+    RlzNestInput input;
+    if (!describe_nest(b, frame, let, type, leaf, &data, &input))
+        return (Value){.at = input.output};
+    return launch_nest(b, &data, &input);
+}
+
+// An add whose product has it as its epilogue: the product's kernel, at its site.
+static Value launch_epilogue(Builder *b, const Frame *frame, CoreLetId add) {
+    NestData data;
+    RlzNestInput input;
+    CoreLetId product = frame->product[add], left = core_operand(frame->fn, add, 0);
+    CoreTypeId type = core_let(frame->fn, product)->type;
+    if (!describe_nest(b, frame, product, type, -1, &data, &input))
+        return (Value){.at = input.output};
+    input.epilogue = left == product ? core_operand(frame->fn, add, 1) : left;
+    return launch_nest(b, &data, &input);
+}
+
+// Does the plan give this product an epilogue? Then it launches nothing, and the add does.
+static bool has_epilogue(Builder *b, Frame *frame, CoreLetId let) {
+    const RtOptions *options = &b->program->options;
     const CoreLet *at = core_let(frame->fn, let);
-    Value value = {.at = {.source = RLZ_MEMORY}};
-    if (!concrete(b, frame, type, at->span, &value.at.shape, &value.at.range))
-        return value;
-    const CoreArithmetic *arithmetic = b->program->options.arithmetic;
-    DType storage = arithmetic->storage[frame->id][let];
-    value.at.type = core_type(b->core, type)->kind == CORE_IDX
-                        ? dtype_of_bound((uint64_t)value.at.range)
-                        : storage;
-    size_t bytes = (size_t)shape_count(&value.at.shape) * dtype_size(value.at.type);
-    value.buffer = buffer_add(b, bytes, NULL);
-    NestData data = {.b = b,
-                     .frame = frame,
-                     .root = let,
-                     .leaf = leaf,
-                     .arithmetic = dtype_arithmetic(storage),
-                     .span = at->span};
-    RlzNestInput input = {.program = b->core,
-                          .fn = frame->id,
-                          .root = let,
-                          .arithmetic = arithmetic,
-                          .value = nest_value,
-                          .round = nest_round,
-                          .data = &data,
-                          .output = value.at};
-    const CoreLetId *operands;
-    const RlzNest *nest = rlz_nest_make(&input, b->arena, &operands);
-    launch_add(b, &data, nest, operands, value.buffer);
-    return value;
+    if (!options->plan || core_prims[at->prim].class != CORE_CONTRACTION)
+        return false;
+    NestData data;
+    RlzNestInput input;
+    RlzEpilogue epilogue;
+    if (!describe_nest(b, frame, let, at->type, -1, &data, &input) ||
+        !rlz_plan_epilogue(options->plan, frame->id, let, rlz_nest_make(&input, b->arena, NULL),
+                           b->arena) ||
+        !rlz_epilogue_find(b->core, frame->id, let, options->arithmetic, &epilogue))
+        return false;
+    if (!frame->product)
+        frame->product = arena_array(b->arena, CoreLetId, frame->fn->lets.count);
+    frame->product[epilogue.add] = let;
+    return true;
 }
 
 static Value launch_tree(Builder *b, const Frame *frame, CoreLetId let) {
@@ -409,6 +458,10 @@ static void walk(Builder *b, Frame *frame) {
             frame->values[let] = permuted_value(frame, let);
         else if (!core_let_launches(fn, let, fusion))
             continue; // a member inside a group: only its group reads it
+        else if (has_epilogue(b, frame, let))
+            continue;
+        else if (frame->product && frame->product[let])
+            frame->values[let] = launch_epilogue(b, frame, let);
         else if (core_type(b->core, at->type)->kind == CORE_PARAMS)
             frame->values[let] = launch_tree(b, frame, let);
         else
