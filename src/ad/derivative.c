@@ -58,15 +58,21 @@ static void derive_div(const Step *step) {
         reach(step, 1, OF(neg, MUL(quotient, step->y)));
 }
 
-// max(a, b) takes a where a > b, min(a, b) takes b where b < a; a tie goes as the value does.
+// max(a, b) is a where a > b or a is NaN, min(a, b) is b where b < a or b is NaN: that operand has
+// the cotangent then, else the other.
 static void derive_extreme(const Step *step) {
     bool max = step->let->prim == CORE_max;
-    CoreLetId a = step->x[0], b = step->x[1], zero = NUMBER("0");
-    CoreLetId first = max ? ad_emit2(step->s, CORE_gt, a, b) : ad_emit2(step->s, CORE_lt, b, a);
-    CoreLetId taken = ad_emit3(step->s, CORE_select, first, step->ct, zero);
-    CoreLetId left = ad_emit3(step->s, CORE_select, first, zero, step->ct);
-    reach(step, 0, max ? taken : left);
-    reach(step, 1, max ? left : taken);
+    uint32_t number = max ? 0 : 1;
+    CoreLetId one = step->x[number], other = step->x[1 - number], zero = NUMBER("0");
+    CoreLetId beyond = ad_emit2(step->s, max ? CORE_gt : CORE_lt, one, other);
+    CoreLetId no_nan = ad_emit2(step->s, CORE_eq, one, one);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!wanted(step, i))
+            continue;
+        CoreLetId taken = i == number ? step->ct : zero, left = i == number ? zero : step->ct;
+        CoreLetId rest = ad_emit3(step->s, CORE_select, no_nan, left, taken);
+        reach(step, i, ad_emit3(step->s, CORE_select, beyond, taken, rest));
+    }
 }
 
 static void derive_abs(const Step *step) {
@@ -177,6 +183,7 @@ static CoreLetId spread(const Step *step, CoreLetId value) {
     const CoreType *type = core_type(s->program, operand_type(step, 0));
     if (core_type(s->program, ad_type(s, value))->rank == 0)
         return value;
+    value = ad_exact(s, value, step->let->type);
     CoreAxis axes[RANK_MAX];
     memcpy(axes, type->axes, type->rank * sizeof *axes);
     for (uint32_t i = 0; i < type->rank; i++)

@@ -55,11 +55,26 @@ static CoreLetId zero_tree(AdSweep *s, CoreTypeId type) {
     uint32_t count = core_tree_count(s->program, tree);
     CoreLetId *fields = arena_array(s->arena, CoreLetId, count + 1);
     for (uint32_t i = 0; i < count; i++)
-        fields[i] = ad_zeros(s, core_tree_part(s->program, tree, i));
+        fields[i] = ad_zeros(s, core_tree_part(s->program, tree, i), AD_NONE);
     return ad_emit(s, CORE_tree, count, fields, NULL, type);
 }
 
-CoreLetId ad_zeros(AdSweep *s, CoreTypeId id) {
+static bool holds_index(const AdSweep *s, CoreTypeId id) {
+    const CoreType *type = core_type(s->program, id);
+    bool holds = type->kind == CORE_IDX;
+    for (uint32_t i = 0; i < type->parts; i++)
+        holds = holds || holds_index(s, type->part[i]);
+    return holds;
+}
+
+static CoreLetId zero_part(AdSweep *s, const CoreType *type, uint32_t part, CoreLetId value) {
+    CoreAttr item = {.number = part};
+    if (holds_index(s, type->part[part]))
+        value = ad_emit(s, CORE_item, 1, &value, &item, 0);
+    return ad_zeros(s, type->part[part], value);
+}
+
+CoreLetId ad_zeros(AdSweep *s, CoreTypeId id, CoreLetId value) {
     const CoreType *type = core_type(s->program, id);
     switch (type->kind) {
     case CORE_REAL: {
@@ -71,13 +86,13 @@ CoreLetId ad_zeros(AdSweep *s, CoreTypeId id) {
     case CORE_TUPLE: {
         CoreLetId *parts = arena_array(s->arena, CoreLetId, type->parts + 1);
         for (uint32_t i = 0; i < type->parts; i++)
-            parts[i] = ad_zeros(s, type->part[i]);
+            parts[i] = zero_part(s, type, i, value);
         return ad_emit(s, CORE_tuple, type->parts, parts, NULL, 0);
     }
     case CORE_IDX:
         break;
     }
-    bug("an index has no cotangent");
+    return value;
 }
 
 // ---- collecting -----------------------------------------------------------------------------
@@ -107,14 +122,33 @@ static uint64_t broadcast_axes(const AdSweep *s, const CoreType *from, const Cor
     return axes;
 }
 
+// The sum of all elements of a tensor or tree.
+static CoreLetId total(AdSweep *s, CoreLetId value) {
+    const CoreType *type = core_type(s->program, ad_type(s, value));
+    if (type->kind == CORE_REAL) {
+        CoreAttr all = {.axes = (UINT64_C(1) << type->rank) - 1};
+        return type->rank ? ad_emit(s, CORE_sum, 1, &value, &all, 0) : value;
+    }
+    CoreLetId sum = AD_NONE;
+    for (uint32_t i = 0, count = core_tree_count(s->program, type->tree); i < count; i++) {
+        Name name = core_tree_part_name(s->program, type->tree, i);
+        CoreAttr path = {.path_count = 1, .path = &name};
+        CoreLetId part = total(s, ad_emit(s, CORE_field, 1, &value, &path, 0));
+        sum = sum == AD_NONE ? part : ad_emit2(s, CORE_add, sum, part);
+    }
+    return sum == AD_NONE ? ad_scalar(s, "0") : sum;
+}
+
 void ad_reach_broadcast(AdSweep *s, CoreLetId let, CoreLetId cotangent, CoreTypeId result) {
     if (!s->active[let])
         return;
     CoreTypeId to = core_let(s->fn, let)->type;
-    uint64_t axes = 0;
-    bool tree = core_type(s->program, result)->kind == CORE_PARAMS;
-    if (!tree)
-        axes = broadcast_axes(s, core_type(s->program, result), core_type(s->program, to));
+    if (core_type(s->program, result)->kind == CORE_PARAMS) {
+        bool scalar = core_type(s->program, to)->kind == CORE_REAL; // it serves every leaf
+        ad_reach(s, let, scalar ? total(s, cotangent) : cotangent);
+        return;
+    }
+    uint64_t axes = broadcast_axes(s, core_type(s->program, result), core_type(s->program, to));
     if (axes) {
         // Each place that read the operand contributes, so the cotangent has its full extents here.
         CoreLetId full = ad_exact(s, cotangent, result);
@@ -162,7 +196,7 @@ static CoreLetId collected_field(AdSweep *s, CoreTypeId type, Name name, uint32_
         if (parts[i].path_count > depth && parts[i].path[depth] == name)
             below[found++] = parts[i];
     if (!found)
-        return ad_zeros(s, type);
+        return ad_zeros(s, type, AD_NONE);
     if (core_type(s->program, type)->kind == CORE_PARAMS)
         return collected_tree(s, core_type(s->program, type)->tree, found, below, depth + 1);
     CoreLetId sum = below[0].cotangent;
@@ -193,10 +227,11 @@ static CoreLetId collected_tree(AdSweep *s, CoreTree tree, uint32_t count, const
     return whole == AD_NONE ? built : ad_emit2(s, CORE_add, whole, built);
 }
 
-static CoreLetId collected_tuple(AdSweep *s, const AdCotangent *at, const CoreType *type) {
+static CoreLetId collected_tuple(AdSweep *s, CoreLetId let, const CoreType *type) {
+    const AdCotangent *at = &s->reached[let];
     CoreLetId *part = arena_array(s->arena, CoreLetId, at->part_count + 1);
     for (uint32_t i = 0; i < at->part_count; i++)
-        part[i] = at->parts[i] == AD_NONE ? ad_zeros(s, type->part[i])
+        part[i] = at->parts[i] == AD_NONE ? zero_part(s, type, i, let)
                                           : ad_exact(s, at->parts[i], type->part[i]);
     return ad_emit(s, CORE_tuple, at->part_count, part, NULL, 0);
 }
@@ -211,7 +246,7 @@ CoreLetId ad_collected(AdSweep *s, CoreLetId let) {
         at->fields.count = 0;
     } else if (at->parts) {
         check_that(at->let == AD_NONE);
-        at->let = collected_tuple(s, at, type);
+        at->let = collected_tuple(s, let, type);
         at->parts = NULL;
     }
     return at->let;

@@ -48,8 +48,9 @@ CoreLetId ad_scalar(AdSweep *s, const char *number); // a rational or decimal li
 CoreTypeId ad_type(const AdSweep *s, CoreLetId let); // of the work function
 // The value under exactly this type: broadcast by a copy, renamed by a view, or itself.
 CoreLetId ad_exact(AdSweep *s, CoreLetId let, CoreTypeId type);
-// Zeros of a type: filled tensors, trees and tuples of them.
-CoreLetId ad_zeros(AdSweep *s, CoreTypeId type);
+// Zeros of a type: filled tensors, trees and tuples of them. Where a tuple has indices, those of
+// `value` stand in their place; else it may be AD_NONE.
+CoreLetId ad_zeros(AdSweep *s, CoreTypeId type, CoreLetId value);
 
 // Adds a contribution to the cotangent of a let of F, where it is active.
 void ad_reach(AdSweep *s, CoreLetId let, CoreLetId cotangent);

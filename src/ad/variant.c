@@ -164,7 +164,7 @@ static void collect_result(Making *m) {
             continue;
         CoreTypeId type = core_let(s->fn, let)->type;
         CoreLetId ct = ad_collected(s, let);
-        parts[count++] = ct == AD_NONE ? ad_zeros(s, type) : ad_exact(s, ct, type);
+        parts[count++] = ct == AD_NONE ? ad_zeros(s, type, let) : ad_exact(s, ct, type);
     }
     m->result = count == 1 ? parts[0] : ad_emit(s, CORE_tuple, count, parts, NULL, 0);
 }
