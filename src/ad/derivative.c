@@ -426,22 +426,29 @@ static const Derive derive[CORE_PRIM_COUNT] = {
     [CORE_permute] = derive_permute,
 };
 
+// Trees have no comparisons, which these need.
+static bool compares_trees(const AdSweep *s, const CoreLet *let) {
+    bool compares = let->prim == CORE_relu || let->prim == CORE_abs || let->prim == CORE_min ||
+                    let->prim == CORE_max;
+    return compares && core_type(s->program, let->type)->kind == CORE_PARAMS;
+}
+
 void ad_derive(AdSweep *s, CoreLetId let, CoreLetId ct) {
     Step step = {.s = s, .y = let, .let = core_let(s->fn, let), .ct = ct};
     s->span = step.let->span;
     for (uint32_t i = 0; i < MIN(step.let->count, 3u); i++)
         step.x[i] = core_operand(s->fn, let, i);
-    if (derive[step.let->prim]) {
+    bool trees = compares_trees(s, step.let);
+    if (derive[step.let->prim] && !trees) {
         derive[step.let->prim](&step);
         return;
     }
+    const Names *names = s->program->context->names;
     Diag *made =
         diag(&s->program->context->diags, E3002, step.let->span, core_prims[step.let->prim].text);
-    diag_note(
-        made, "the gradient passes through %s",
-        core_site_text(s->program,
-                       core_fn_find(s->program, name_str(s->program->context->names, s->fn->name)),
-                       let, s->arena)
-            .at);
+    CoreFnId fn = core_fn_find(s->program, name_str(names, s->fn->name));
+    diag_note(made, "the gradient passes through %s%s",
+              core_site_text(s->program, fn, let, s->arena).at,
+              trees ? ", which works on a parameter tree" : "");
     s->failed = true;
 }

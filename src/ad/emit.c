@@ -5,11 +5,37 @@ CoreTypeId ad_type(const AdSweep *s, CoreLetId let) {
     return core_let(s->work, let)->type;
 }
 
+// The tensor under axes without names.
+static CoreLetId nameless(AdSweep *s, CoreLetId let) {
+    const CoreType *type = core_type(s->program, ad_type(s, let));
+    CoreAxis axes[RANK_MAX];
+    bool named = false;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        named = named || type->axes[i].name;
+        axes[i] = (CoreAxis){0, type->axes[i].extent};
+    }
+    if (!named)
+        return let;
+    CoreTypeId to = type->kind == CORE_IDX
+                        ? core_type_idx(s->program, type->bound, type->rank, axes)
+                        : core_type_real(s->program, type->rank, axes);
+    return core_let_add(s->program, s->work, CORE_view, to, 1, &let, NULL, 0, s->span);
+}
+
+// Values bring the names of axes from where they come. Where those do not go together, they are
+// left away: extents decide.
 CoreLetId ad_emit(AdSweep *s, CorePrim prim, uint32_t count, const CoreLetId *operands,
                   const CoreAttr *attr, CoreTypeId stated) {
     Str why = {0};
     CoreTypeId type =
         core_type_rule(s->program, s->work, prim, count, operands, attr, stated, &why);
+    if (!type) {
+        CoreLetId *plain = arena_array(s->arena, CoreLetId, count + 1);
+        for (uint32_t i = 0; i < count; i++)
+            plain[i] = nameless(s, operands[i]);
+        operands = plain;
+        type = core_type_rule(s->program, s->work, prim, count, operands, attr, stated, &why);
+    }
     if (!type)
         bug("a derivative of %s emits an ill-typed %s: %s",
             name_c(s->program->context->names, s->fn->name), core_prims[prim].text, why.at);
@@ -37,6 +63,22 @@ CoreLetId ad_scalar(AdSweep *s, const char *number) {
     const Rational *value = rational_of_text(s->arena, str_of(number));
     check_that(value);
     return emit_scalar(s, core_scalar_rational(s->program, value));
+}
+
+CoreTypeId ad_plain(CoreProgram *program, CoreTypeId id) {
+    const CoreType *type = core_type(program, id);
+    CoreAxis axes[RANK_MAX];
+    bool pack = false;
+    if (type->kind != CORE_REAL && type->kind != CORE_IDX)
+        return id;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        axes[i] = (CoreAxis){0, type->axes[i].extent};
+        pack = pack || axes[i].extent == EXTENT_PACK;
+    }
+    if (!pack)
+        return id;
+    return type->kind == CORE_IDX ? core_type_idx(program, type->bound, type->rank, axes)
+                                  : core_type_real(program, type->rank, axes);
 }
 
 CoreLetId ad_exact(AdSweep *s, CoreLetId let, CoreTypeId type) {
@@ -97,11 +139,27 @@ CoreLetId ad_zeros(AdSweep *s, CoreTypeId id, CoreLetId value) {
 
 // ---- collecting -----------------------------------------------------------------------------
 
+// The sum of two cotangents of one value; of tuples part by part, what is no real staying as it is.
+static CoreLetId sum_of(AdSweep *s, CoreLetId a, CoreLetId b) {
+    const CoreType *type = core_type(s->program, ad_type(s, a));
+    if (type->kind == CORE_IDX)
+        return a;
+    if (type->kind != CORE_TUPLE)
+        return ad_emit2(s, CORE_add, a, b);
+    CoreLetId *parts = arena_array(s->arena, CoreLetId, type->parts + 1);
+    for (uint32_t i = 0; i < type->parts; i++) {
+        CoreAttr item = {.number = i};
+        CoreLetId left = ad_emit(s, CORE_item, 1, &a, &item, 0);
+        parts[i] = sum_of(s, left, ad_emit(s, CORE_item, 1, &b, &item, 0));
+    }
+    return ad_emit(s, CORE_tuple, type->parts, parts, NULL, 0);
+}
+
 void ad_reach(AdSweep *s, CoreLetId let, CoreLetId cotangent) {
     if (!s->active[let])
         return;
     AdCotangent *at = &s->reached[let];
-    at->let = at->let == AD_NONE ? cotangent : ad_emit2(s, CORE_add, at->let, cotangent);
+    at->let = at->let == AD_NONE ? cotangent : sum_of(s, at->let, cotangent);
 }
 
 static bool is_one(const AdSweep *s, Extent extent) {
@@ -179,7 +237,7 @@ void ad_reach_part(AdSweep *s, CoreLetId tuple, uint32_t part, CoreLetId cotange
             at->parts[i] = AD_NONE;
     }
     CoreLetId *place = &at->parts[part];
-    *place = *place == AD_NONE ? cotangent : ad_emit2(s, CORE_add, *place, cotangent);
+    *place = *place == AD_NONE ? cotangent : sum_of(s, *place, cotangent);
 }
 
 // ---- putting together -----------------------------------------------------------------------
@@ -201,7 +259,7 @@ static CoreLetId collected_field(AdSweep *s, CoreTypeId type, Name name, uint32_
         return collected_tree(s, core_type(s->program, type)->tree, found, below, depth + 1);
     CoreLetId sum = below[0].cotangent;
     for (uint32_t i = 1; i < found; i++)
-        sum = ad_emit2(s, CORE_add, sum, below[i].cotangent);
+        sum = sum_of(s, sum, below[i].cotangent);
     return ad_exact(s, sum, type);
 }
 
@@ -245,8 +303,8 @@ CoreLetId ad_collected(AdSweep *s, CoreLetId let) {
         at->let = collected_tree(s, type->tree, at->fields.count, at->fields.at, 0);
         at->fields.count = 0;
     } else if (at->parts) {
-        check_that(at->let == AD_NONE);
-        at->let = collected_tuple(s, let, type);
+        CoreLetId tuple = collected_tuple(s, let, type);
+        at->let = at->let == AD_NONE ? tuple : sum_of(s, tuple, at->let);
         at->parts = NULL;
     }
     return at->let;

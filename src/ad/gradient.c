@@ -71,7 +71,11 @@ static void fill(const Gradient *g, const AdVariant *v) {
     CoreAttr one = {.scalar =
                         core_scalar_rational(g->program, rational_of_int(g->program->arena, 1))};
     operands[count++] = add(g, CORE_scalar, core_type_real(g->program, 0, NULL), 0, NULL, &one);
-    CoreLetId parts[] = {value, call(g, v->backward, count, operands)};
+    CoreLetId gradient = call(g, v->backward, count, operands);
+    CoreTypeId type = core_let(fn, 0)->type;
+    if (core_fn(g->program, v->backward)->type != type)
+        gradient = add(g, CORE_view, type, 1, &gradient, NULL);
+    CoreLetId parts[] = {value, gradient};
     g->made->result =
         core_let_add(g->program, g->made, CORE_tuple, g->made->type, 2, parts, NULL, 0, fn->span);
 }

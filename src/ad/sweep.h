@@ -46,6 +46,10 @@ CoreLetId ad_emit2(AdSweep *s, CorePrim prim, CoreLetId a, CoreLetId b);
 CoreLetId ad_emit3(AdSweep *s, CorePrim prim, CoreLetId a, CoreLetId b, CoreLetId c);
 CoreLetId ad_scalar(AdSweep *s, const char *number); // a rational or decimal literal
 CoreTypeId ad_type(const AdSweep *s, CoreLetId let); // of the work function
+// The type under which a value passes between forward and backward functions: without names where
+// it has the pack, since a call may give the pack an axis of the same name. A view brings them
+// back.
+CoreTypeId ad_plain(CoreProgram *program, CoreTypeId type);
 // The value under exactly this type: broadcast by a copy, renamed by a view, or itself.
 CoreLetId ad_exact(AdSweep *s, CoreLetId let, CoreTypeId type);
 // Zeros of a type: filled tensors, trees and tuples of them. Where a tuple has indices, those of

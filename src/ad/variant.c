@@ -164,7 +164,8 @@ static void collect_result(Making *m) {
             continue;
         CoreTypeId type = core_let(s->fn, let)->type;
         CoreLetId ct = ad_collected(s, let);
-        parts[count++] = ct == AD_NONE ? ad_zeros(s, type, let) : ad_exact(s, ct, type);
+        ct = ct == AD_NONE ? ad_zeros(s, type, let) : ad_exact(s, ct, type);
+        parts[count++] = ad_exact(s, ct, ad_plain(s->program, type));
     }
     m->result = count == 1 ? parts[0] : ad_emit(s, CORE_tuple, count, parts, NULL, 0);
 }
@@ -231,11 +232,19 @@ static CoreLetId copy_let(Making *m, CoreFn *to, const CoreFn *from, CoreLetId l
                         at->name, at->span);
 }
 
-static void copy_param(Making *m, CoreFn *to, CoreLetId *map, CoreLetId let) {
+static void copy_param(Making *m, CoreFn *to, CoreLetId *map, CoreLetId let, CoreTypeId type) {
     const CoreLet *at = core_let(m->sweep.work, let);
-    map[let] = core_let_add(m->state->program, to, CORE_param, at->type, 0, NULL, NULL, at->name,
-                            at->span);
+    map[let] =
+        core_let_add(m->state->program, to, CORE_param, type, 0, NULL, NULL, at->name, at->span);
     to->params++;
+}
+
+// The let under another type of the same extents.
+static CoreLetId viewed(Making *m, CoreFn *to, CoreLetId let, CoreTypeId type) {
+    const CoreLet *at = core_let(to, let);
+    if (at->type == type)
+        return let;
+    return core_let_add(m->state->program, to, CORE_view, type, 1, &let, NULL, at->name, at->span);
 }
 
 static void make_backward(Making *m, const bool *needed) {
@@ -245,12 +254,15 @@ static void make_backward(Making *m, const bool *needed) {
     for (CoreLetId let = 0; let < fn->params; let++)
         if (needed[let]) {
             vec_push(m->state->arena, &m->variant->params, let);
-            copy_param(m, made, map, let);
+            copy_param(m, made, map, let, core_let(work, let)->type);
         }
+    for (CoreLetId let = fn->params, saved = 0; let < m->ct; let++)
+        if (needed[let] && is_saved(m, let))
+            copy_param(m, made, map, let, m->variant->saved_type[saved++]);
+    copy_param(m, made, map, m->ct, core_let(work, m->ct)->type);
     for (CoreLetId let = fn->params; let < m->ct; let++)
         if (needed[let] && is_saved(m, let))
-            copy_param(m, made, map, let);
-    copy_param(m, made, map, m->ct);
+            map[let] = viewed(m, made, map[let], core_let(work, let)->type);
     for (CoreLetId let = fn->params; let < fn->lets.count; let++)
         if (needed[let] && !is_saved(m, let))
             map[let] = copy_let(m, made, fn, let, map);
@@ -296,7 +308,8 @@ static void make_forward(Making *m, const bool *needed) {
     v->saved_type = arena_array(m->state->arena, CoreTypeId, m->ct + 1);
     for (CoreLetId let = fn->params; let < m->ct; let++)
         if (needed[let] && is_saved(m, let)) {
-            v->saved_type[v->saved] = core_let(m->sweep.work, let)->type;
+            v->saved_type[v->saved] =
+                ad_plain(m->state->program, core_let(m->sweep.work, let)->type);
             saved[v->saved++] = let;
         }
     v->forward = m->id;
@@ -305,7 +318,7 @@ static void make_forward(Making *m, const bool *needed) {
     CoreFn *made = new_function(m, ".fwd", &v->forward);
     CoreLetId *map = arena_array(m->state->arena, CoreLetId, m->stand_ins);
     for (CoreLetId let = 0; let < fn->params; let++)
-        copy_param(m, made, map, let);
+        copy_param(m, made, map, let, core_let(fn, let)->type);
     for (CoreLetId let = fn->params; let < fn->lets.count; let++)
         map[let] = core_let(fn, let)->prim == CORE_call ? forward_call(m, made, let, map)
                                                         : copy_let(m, made, fn, let, map);
@@ -314,7 +327,7 @@ static void make_forward(Making *m, const bool *needed) {
     parts[0] = map[fn->result];
     types[0] = core_let(fn, fn->result)->type;
     for (uint32_t i = 0; i < v->saved; i++) {
-        parts[i + 1] = map[saved[i]];
+        parts[i + 1] = viewed(m, made, map[saved[i]], v->saved_type[i]);
         types[i + 1] = v->saved_type[i];
     }
     made->type = core_type_tuple(m->state->program, v->saved + 1, types);
