@@ -176,23 +176,6 @@ static uint64_t reduced_axes(const CoreLet *let) {
     return class == CORE_REDUCTION ? let->attr->axes : UINT64_C(1) << let->attr->axis;
 }
 
-// A value of the reduction's type under the operand's axes, extent 1 where they were reduced, so
-// that it broadcasts to the operand.
-static CoreLetId spread(const Step *step, CoreLetId value) {
-    AdSweep *s = step->s;
-    const CoreType *type = core_type(s->program, operand_type(step, 0));
-    if (core_type(s->program, ad_type(s, value))->rank == 0)
-        return value;
-    value = ad_exact(s, value, step->let->type);
-    CoreAxis axes[RANK_MAX];
-    memcpy(axes, type->axes, type->rank * sizeof *axes);
-    for (uint32_t i = 0; i < type->rank; i++)
-        if (reduced_axes(step->let) >> i & 1)
-            axes[i].extent = extent_int(s->program->extents, 1);
-    CoreTypeId kept = core_type_real(s->program, type->rank, axes);
-    return ad_type(s, value) == kept ? value : ad_emit(s, CORE_view, 1, &value, NULL, kept);
-}
-
 // Without the axes of extent 1 that `keep` left.
 static CoreLetId unkept(const Step *step, CoreLetId value) {
     AdSweep *s = step->s;
@@ -204,6 +187,62 @@ static CoreLetId unkept(const Step *step, CoreLetId value) {
             axes[rank++] = type->axes[i];
     CoreTypeId plain = core_type_real(s->program, rank, axes);
     return ad_type(s, value) == plain ? value : ad_emit(s, CORE_view, 1, &value, NULL, plain);
+}
+
+// A value of the reduction's type, broadcast to the operand's by a product with ones: what a pack
+// that does not come first needs, since nothing else has an axis in its place.
+static CoreLetId spread_product(const Step *step, CoreLetId value) {
+    AdSweep *s = step->s;
+    const CoreType *type = core_type(s->program, operand_type(step, 0));
+    CoreAxis axes[RANK_MAX];
+    uint8_t labels[3][RANK_MAX];
+    uint32_t rank[3] = {0};
+    value = unkept(step, ad_exact(s, value, step->let->type));
+    rank[0] = core_type(s->program, ad_type(s, value))->rank;
+    for (uint32_t i = 0, left = 0; i < type->rank; i++) {
+        bool reduced = reduced_axes(step->let) >> i & 1;
+        if (reduced)
+            axes[rank[1]] = (CoreAxis){0, type->axes[i].extent};
+        labels[2][i] = (uint8_t)(reduced ? rank[0] + rank[1] : left);
+        labels[reduced][reduced ? rank[1]++ : left] = labels[2][i];
+        left += !reduced;
+    }
+    rank[2] = type->rank;
+    CoreLetId one = NUMBER("1");
+    CoreLetId ones =
+        ad_emit(s, CORE_copy, 1, &one, NULL, core_type_real(s->program, rank[1], axes));
+    CoreAttr attr = {0};
+    for (uint32_t i = 0; i < 3; i++) {
+        attr.labels[i] = labels[i];
+        attr.label_count[i] = (uint8_t)rank[i];
+    }
+    return ad_emit(s, CORE_ein, 2, (CoreLetId[]){value, ones}, &attr, 0);
+}
+
+// A value of the reduction's type under the operand's axes, extent 1 where they were reduced, so
+// that it broadcasts to the operand. A pack has no such extent: it is left away where it is first.
+static CoreLetId spread(const Step *step, CoreLetId value) {
+    AdSweep *s = step->s;
+    const CoreType *type = core_type(s->program, operand_type(step, 0));
+    if (core_type(s->program, ad_type(s, value))->rank == 0)
+        return value;
+    CoreAxis axes[RANK_MAX];
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        bool reduced = reduced_axes(step->let) >> i & 1;
+        bool pack = reduced && type->axes[i].extent == EXTENT_PACK;
+        if (pack && i > 0)
+            return spread_product(step, value);
+        if (pack)
+            continue;
+        axes[rank] = type->axes[i];
+        if (reduced)
+            axes[rank].extent = extent_int(s->program->extents, 1);
+        rank++;
+    }
+    value = ad_exact(s, value, step->let->type);
+    CoreTypeId kept = core_type_real(s->program, rank, axes);
+    return ad_type(s, value) == kept ? value : ad_emit(s, CORE_view, 1, &value, NULL, kept);
 }
 
 // The number of elements that a mean divides by.

@@ -176,13 +176,19 @@ static Value field_value(Builder *b, const Frame *frame, CoreLetId let) {
     return kind == CORE_PARAMS ? (Value){.count = leaves, .parts = parts} : parts[0];
 }
 
-static Value permuted_value(const Frame *frame, CoreLetId let) {
-    Value value = frame->values[core_operand(frame->fn, let, 0)];
-    const CoreAttr *attr = core_let(frame->fn, let)->attr;
+static Value permuted_value(const Builder *b, const Frame *frame, CoreLetId let) {
+    CoreLetId source = core_operand(frame->fn, let, 0);
+    Value value = frame->values[source];
+    const CoreType *type = core_type(b->core, core_let(frame->fn, source)->type);
     Shape from = value.at.shape;
-    for (uint32_t i = 0; i < from.rank; i++) {
-        value.at.shape.extent[i] = from.extent[attr->order[i]];
-        value.at.shape.stride[i] = from.stride[attr->order[i]];
+    uint32_t first[RANK_MAX + 1], axis = 0;
+    core_axis_places(type, frame->dims.pack_rank, first);
+    for (uint32_t i = 0; i < type->rank; i++) {
+        uint32_t moved = core_let(frame->fn, let)->attr->order[i];
+        for (uint32_t c = first[moved]; c < first[moved + 1]; c++, axis++) {
+            value.at.shape.extent[axis] = from.extent[c];
+            value.at.shape.stride[axis] = from.stride[c];
+        }
     }
     return value;
 }
@@ -455,7 +461,7 @@ static void walk(Builder *b, Frame *frame) {
         else if (class == CORE_CALL)
             frame->values[let] = call_value(b, frame, let);
         else if (core_permute_is_view(fn, let))
-            frame->values[let] = permuted_value(frame, let);
+            frame->values[let] = permuted_value(b, frame, let);
         else if (!core_let_launches(fn, let, fusion))
             continue; // a member inside a group: only its group reads it
         else if (has_epilogue(b, frame, let))

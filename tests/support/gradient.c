@@ -10,6 +10,7 @@
 
 #include "core/concrete.h"
 #include "driver.h"
+#include "support/core_text.h"
 
 #include <math.h>
 
@@ -31,6 +32,14 @@ static void finish(Gradient *g, CoreProgram *core, const char *fn) {
     assert_true(g->fn && g->program.entry);
 }
 
+static void differentiate(Gradient *g, CoreProgram *core, const char *fn) {
+    core_gradient_declare(core, core_fn_find(core, str_of(fn)));
+    PreskCompiled compiled = {0};
+    if (!presk_passes(core, g->context.arena, &compiled))
+        fail_with(g, fn);
+    finish(g, core, fn);
+}
+
 void gradient_of_text(Gradient *g, const char *text, const char *fn) {
     *g = (Gradient){0};
     context_init(&g->context);
@@ -39,11 +48,13 @@ void gradient_of_text(Gradient *g, const char *text, const char *fn) {
     ChkProgram *program = chk_source(context, context->arena, source, 0, NULL);
     if (!program)
         fail_with(g, text);
-    core_gradient_declare(program->core, core_fn_find(program->core, str_of(fn)));
-    PreskCompiled compiled = {0};
-    if (!presk_passes(program->core, context->arena, &compiled))
-        fail_with(g, text);
-    finish(g, program->core, fn);
+    differentiate(g, program->core, fn);
+}
+
+void gradient_of_core(Gradient *g, const char *text, const char *fn) {
+    *g = (Gradient){0};
+    context_init(&g->context);
+    differentiate(g, core_of_legal_text(&g->context, text), fn);
 }
 
 // "D=4 H=2"

@@ -15,6 +15,7 @@ typedef struct Gradient {
 // The program after all passes, with the gradient of `fn`; fails the test where it has errors. In
 // a text every dimension is a constant.
 void gradient_of_text(Gradient *gradient, const char *text, const char *fn);
+void gradient_of_core(Gradient *gradient, const char *text, const char *fn); // of Core as text
 // A file at constants ("D=4 H=2") and dimensions ("B=2 T=3").
 void gradient_of_file(Gradient *gradient, const char *path, const char *fn, const char *constants,
                       const char *dims);
