@@ -25,7 +25,8 @@
 // walks as one are merged, which keeps the order of every sum. A contraction keeps its axes as they
 // are, so that a plan's split depth, tile and k-block mean the same at every shape.
 //
-// An output never overlaps an input.
+// An output overlaps no input; but that of a group may take the very place of an input that it
+// reads element by element in step (an optimizer's new parameters).
 #ifndef PRESK_REALIZE_NEST_H
 #define PRESK_REALIZE_NEST_H
 

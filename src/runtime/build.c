@@ -119,6 +119,11 @@ static double scalar_number(Builder *b, const Frame *frame, CoreScalar scalar, D
 
 // A host scalar of hyperparameters in memory, in the type in which it is read.
 static Value cell_value(Builder *b, const Frame *frame, CoreScalar scalar, DType type, Span span) {
+    for (uint32_t i = 0; i < b->program->cells.count; i++) {
+        const RtCell *cell = &b->program->cells.at[i];
+        if (cell->scalar == scalar && cell->type == type && cell->by_dim == frame->dims.by_dim)
+            return external_value(b, (Tensor){type, shape_row_major(0, NULL), cell->at}, 0);
+    }
     Tensor tensor = tensor_new(b->arena, type, 0, NULL);
     tensor_set(&tensor, 0, scalar_number(b, frame, scalar, type, span));
     RtCell cell = {scalar, type, frame->dims.by_dim, tensor.data};
@@ -498,6 +503,41 @@ static void live_on(Builder *b, const Value *value) {
         live_on(b, &value->parts[i]);
 }
 
+// Does the launch write each element after it has read the argument's there, and no other?
+static bool reads_in_step(const RtProgram *program, uint32_t launch, uint32_t argument) {
+    const RlzNest *nest = program->launches.at[launch].nest;
+    const RtUse *use = &program->uses.at[launch];
+    if (nest->kind != RLZ_GROUP)
+        return false;
+    for (uint32_t i = 0, at = 0; i < nest->inputs; i++) {
+        const RlzOperand *input = &nest->input[i];
+        if (input->source != RLZ_MEMORY || use->buffer[at++] != argument)
+            continue;
+        if (input->type != nest->output.type ||
+            memcmp(input->stride, nest->output.stride, nest->axes * sizeof *input->stride) != 0)
+            return false;
+    }
+    return true;
+}
+
+// Puts a new value in the place of the argument it replaces, where nothing reads the old one later.
+static void write_in_place(Builder *b, const Value *new, const Value *old) {
+    if (new->parts) {
+        for (uint32_t i = 0; i < new->count; i++)
+            write_in_place(b, &new->parts[i], &old->parts[i]);
+        return;
+    }
+    RtBuffer *to = &b->program->buffers.at[new->buffer];
+    const RtBuffer *from = &b->program->buffers.at[old->buffer];
+    bool same = new->at.type == old->at.type &&
+                shape_same_extents(&new->at.shape, &old->at.shape) &&
+                shape_is_contiguous(&new->at.shape) && shape_is_contiguous(&old->at.shape);
+    if (!same || to->external || from->last > to->first)
+        return;
+    if (from->last < to->first || reads_in_step(b->program, to->first, old->buffer))
+        to->external = from->external;
+}
+
 static void *buffer_memory(const RtProgram *program, uint32_t buffer) {
     const RtBuffer *at = &program->buffers.at[buffer];
     return at->external ? at->external : (char *)program->block + at->offset;
@@ -564,11 +604,13 @@ static bool compile(Builder *b) {
     return true;
 }
 
-static bool finish(Builder *b, const Value *result, CoreTypeId type) {
+static bool finish(Builder *b, const Value *arguments, const Value *result, CoreTypeId type) {
     RtProgram *program = b->program;
     program->summary.launches = program->launches.count;
     program->summary.kernels = program->kernels.count;
     live_on(b, result);
+    for (uint32_t i = 0; program->options.update && i < result->count; i++)
+        write_in_place(b, &result->parts[i], &arguments[program->options.update[i]]);
     size_t size = rt_plan(program->buffers.at, program->buffers.count, b->arena);
     program->summary.peak_bytes = size;
     if (program->options.depth == RT_TO_COUNT)
@@ -603,7 +645,7 @@ RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, C
     if (b.failed)
         return NULL;
     Value result = memory_value(&b, &frame, frame.fn->result);
-    if (b.failed || !finish(&b, &result, core_let(frame.fn, frame.fn->result)->type))
+    if (b.failed || !finish(&b, frame.values, &result, core_let(frame.fn, frame.fn->result)->type))
         return NULL;
     program->summary.build_seconds = clock_seconds() - started - program->summary.compile_seconds;
     return program;

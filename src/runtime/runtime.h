@@ -30,6 +30,10 @@ typedef struct RtOptions {
     const int64_t *dims; // values of global dimensions by DimId
     CoreHyper hyper;     // values of hyperparameters; may be null
     void *hyper_data;
+    // Where the entry's result is a tuple of values that replace arguments: by part, the argument.
+    // A new value is written in the old one's place where no launch reads that afterwards; the rest
+    // lies in the program's memory, as results do. Null: nothing is replaced.
+    const uint32_t *update;
 } RtOptions;
 
 // A kernel of the program's cache and its executors' forms.

@@ -1,0 +1,86 @@
+// Training: the gradient of a loss and an optimizer's step, run in turn over the batches of a
+// stream.
+//
+// Step t (from 1) takes batch t − 1 of the stream, whose epochs follow each other; so what a step
+// does depends on parameters, optimizer state and t alone, and a run that is stopped and resumed
+// gives the bits of one that never stopped. Two programs do the work: that of `loss.grad` reads
+// the parameters and the batch; that of `NAME.step` reads parameters, gradient and states and
+// writes the new ones in the places of the old (RtOptions.update). Hyperparameters and t reach it
+// through host cells: F64, rounded to the arithmetic type that reads them. After the first step
+// memory grows no more. The reference backend evaluates both functions instead.
+//
+// A *state file* holds everything that a run needs to go on (see state.c); it is written with one
+// rename, so at any moment the file there is whole.
+#ifndef PRESK_RUNTIME_TRAIN_H
+#define PRESK_RUNTIME_TRAIN_H
+
+#include "runtime/bind.h"
+#include "runtime/data.h"
+#include "runtime/runtime.h"
+
+// A hyperparameter: a number, or a schedule of `t` and other hyperparameters.
+typedef struct RtHyper {
+    Name name;
+    double value;
+    CoreScalar schedule; // 0: `value`
+} RtHyper;
+
+typedef struct RtTrainSpec {
+    // The loss: every dimension bound; the tensors of those arguments that are no tree are there,
+    // in storage type, and hold one batch (the trainer fills them).
+    RtBinding *loss;
+    CoreFnId gradient, step; // loss.grad, NAME.step
+    Str model;               // its name, as checkpoints state it
+    RtOptions options;       // dims, hyper and update are the trainer's
+    const RlzRealization *realization;
+    RtStream *stream;
+    uint32_t hyper_count;
+    const RtHyper *hypers;
+    uint64_t seed; // of the initial parameters
+    bool check_finite;
+} RtTrainSpec;
+
+typedef struct RtTrainTimes {
+    double batch, gradient, step; // seconds since the start, reading batches apart
+} RtTrainTimes;
+
+typedef struct RtTrainer {
+    RtTrainSpec spec;
+    CoreProgram *core;
+    Arena *arena;
+    uint32_t leaves; // of the parameter tree
+    CoreLeaf *leaf;
+    uint32_t states;      // trees of the optimizer's state
+    Name *state_name;     // by state
+    CoreValue *arguments; // of NAME.step: parameters, gradient, states
+    RtProgram *gradient, *update; // null on the reference backend
+    uint32_t copies;              // leaves that the step could not write in place
+    uint64_t steps;               // done
+    Name t;
+    RtTrainTimes times;
+} RtTrainer;
+
+// A trainer at step 0 with drawn parameters and zero states; null with diagnostics. The arena must
+// outlive it; everything in `spec` is kept, not copied.
+RtTrainer *rt_trainer_new(Arena *arena, const RtTrainSpec *spec);
+// One step; *loss is that of its batch before the step. False with a diagnostic: a batch that
+// cannot be read, a hyperparameter without a value (E6003), or, where check_finite is set, a loss
+// that is not finite (E6016): then the parameters are as they were.
+bool rt_trainer_step(RtTrainer *trainer, double *loss);
+const CoreValue *rt_trainer_parameters(const RtTrainer *trainer);
+// The epoch (from 1) of the next step.
+uint64_t rt_trainer_epoch(const RtTrainer *trainer);
+
+// ---- files (state.c) --------------------------------------------------------------------------
+
+// "out/gpt.psk.d" has its state in "out/gpt.state.psk.d" and its companion in "out/gpt.json".
+Str rt_state_path(Arena *arena, const char *checkpoint);
+Str rt_companion_path(Arena *arena, const char *checkpoint);
+// Writes the state file of a checkpoint (one rename: from then on the run resumes here), then the
+// `params M` checkpoint, then the companion: model, step, realization and the plan's hash as JSON.
+bool rt_trainer_save(RtTrainer *trainer, const RtPath *checkpoint, Str plan);
+// Takes a state file's parameters, states and step. False (E5006, E6017) where it belongs to
+// another model, optimizer, realization, seed or stream; then the trainer is as it was.
+bool rt_trainer_load(RtTrainer *trainer, const RtPath *state);
+
+#endif
