@@ -10,10 +10,11 @@
 enum { CLI_FINE = 0, CLI_DIAGNOSTICS = 1, CLI_USAGE = 2, CLI_GATE = 3 };
 
 typedef enum CliKind {
-    CLI_FLAG,   // --json
-    CLI_TEXT,   // --entry NAME (the last one counts)
-    CLI_NUMBER, // a text that is an integer ≥ 0
-    CLI_LIST    // --dim X=n, may be repeated
+    CLI_FLAG,     // --json
+    CLI_TEXT,     // --entry NAME (the last one counts)
+    CLI_NUMBER,   // a text that is an integer ≥ 0
+    CLI_OPTIONAL, // --resume, --resume=@F, --resume @F: its value may be left out
+    CLI_LIST      // --dim X=n, may be repeated
 } CliKind;
 
 typedef struct CliOption {

@@ -113,7 +113,7 @@ static void put_kernels(CliEntry *entry, const RtProgram *program, Stage stage) 
 }
 
 static int dump_kernels(CliArgs *args, Stage stage) {
-    CliEntry entry;
+    CliEntry entry = {0};
     int status = cli_entry_open(args, &entry);
     if (!status)
         status = cli_entry_shapes(&entry);

@@ -135,7 +135,7 @@ int cli_dump_plan(CliArgs *args) {
 int cli_dump_realize(CliArgs *args) {
     const char *format = cli_text(args, "format");
     if (cli_text(args, "entry")) {
-        CliEntry entry;
+        CliEntry entry = {0};
         int status = cli_entry_open(args, &entry);
         if (!status)
             status = dump_program(args, entry.core, entry.binding->id);

@@ -25,8 +25,12 @@ static const CliOption common_options[] = {
 static void print_options(FILE *out, const CliOption *options) {
     for (; options->name; options++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", options->name, options->value ? " " : "",
-                 options->value ? options->value : "");
+        bool optional = options->kind == CLI_OPTIONAL;
+        snprintf(left, sizeof left, "--%s%s%s%s", options->name,
+                 optional         ? "[="
+                 : options->value ? " "
+                                  : "",
+                 options->value ? options->value : "", optional ? "]" : "");
         fprintf(out, "  %-22s %s%s\n", left, options->help,
                 options->kind == CLI_LIST ? " (may be repeated)" : "");
     }
@@ -111,7 +115,9 @@ static int parse_option(CliArgs *args, int argc, char **argv, int *at) {
     const char *value = equals ? equals + 1 : NULL;
     if (option->kind == CLI_FLAG && value)
         return cli_usage(args, "--%s takes no value", option->name);
-    if (option->kind != CLI_FLAG && !value) {
+    if (option->kind == CLI_OPTIONAL && !value && *at + 1 < argc && argv[*at + 1][0] == '@')
+        value = argv[++*at];
+    if (option->kind != CLI_FLAG && option->kind != CLI_OPTIONAL && !value) {
         if (*at + 1 >= argc)
             return cli_usage(args, "--%s needs a value: --%s %s", option->name, option->name,
                              option->value);

@@ -2,8 +2,6 @@
 
 #include "base/file.h"
 
-#include "runtime/data.h"
-
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -129,7 +127,7 @@ static bool stage_dim(CliEntry *entry, const ChkStage *stage, int64_t *value) {
                        str_format(b->arena, "%s(%s = …)", stage->name.at, name.at));
 }
 
-static bool stream_spec(CliEntry *entry, RtStreamSpec *spec) {
+bool cli_stream_spec(CliEntry *entry, RtStreamSpec *spec) {
     const ChkTraining *training = &entry->compiled.program->training;
     const Names *names = entry->args->context->names;
     *spec = (RtStreamSpec){.batch = 1, .take = -1};
@@ -193,7 +191,7 @@ static int give_batch(CliEntry *entry) {
     RtData data;
     RtStreamSpec spec;
     RtStream stream;
-    if (!stream_spec(entry, &spec) || !rt_data_open(&path, &data))
+    if (!cli_stream_spec(entry, &spec) || !rt_data_open(&path, &data))
         return cli_report(args);
     int status = rt_data_has_layout(&data) && rt_stream_new(&data, &spec, &stream)
                      ? bind_batch(entry, &stream, (uint64_t)cli_number(args, "batch", 0))

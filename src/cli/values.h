@@ -4,7 +4,12 @@
 #define PRESK_CLI_VALUES_H
 
 #include "cli/execute.h"
+#include "runtime/data.h"
 
+// The stream that the training block's stages describe, with the dimensions that `windows` and
+// `batch` name: as the command line has bound them, else as stated, which binds them. False with a
+// diagnostic.
+bool cli_stream_spec(CliEntry *entry, RtStreamSpec *spec);
 // Binds what --in, --params and --batch give.
 int cli_values_given(CliEntry *entry);
 // Writes every value of the entry to a folder, as they enter the run: NAME.npy for a tensor,

@@ -529,8 +529,7 @@ static void write_in_place(Builder *b, const Value *new, const Value *old) {
     }
     RtBuffer *to = &b->program->buffers.at[new->buffer];
     const RtBuffer *from = &b->program->buffers.at[old->buffer];
-    bool same = new->at.type == old->at.type &&
-                shape_same_extents(&new->at.shape, &old->at.shape) &&
+    bool same = new->at.type == old->at.type &&shape_same_extents(&new->at.shape, &old->at.shape) &&
                 shape_is_contiguous(&new->at.shape) && shape_is_contiguous(&old->at.shape);
     if (!same || to->external || from->last > to->first)
         return;

@@ -213,6 +213,9 @@ RtLeaf rt_stream_leaf(const RtStream *stream, uint32_t leaf);
 // Batch `batch` (from 0) of an epoch (from 1) into one contiguous tensor for each leaf, of extents
 // [B, leaf's extents …]; types as in rt_data_get.
 bool rt_stream_batch(RtStream *stream, uint64_t epoch, uint64_t batch, Tensor *tensors);
+// The same for `count` samples of an epoch from the `first` on, whatever the batches are.
+bool rt_stream_run(RtStream *stream, uint64_t epoch, uint64_t first, uint64_t count,
+                   Tensor *tensors);
 
 // The permutation of an epoch: order[i] for i = 0 … count − 1, by Fisher–Yates from the last place
 // down, place i exchanged with ⌊r_i (i + 1) / 2^64⌋; r_i is rt_random_bits(seed, "shuffle" + epoch,

@@ -131,9 +131,8 @@ static bool write_state(const RtTrainer *trainer, const RtPath *path) {
     leaves[0] = (RtLeaf){.bound = 256, .type = U8, .rank = 1, .extent = {header.size}};
     leaves[0].axis[0] = STR("byte");
     for (uint32_t i = 1; i < count; i++) {
-        const Tensor *tensor = &tree_at(trainer, (i - 1) / trainer->leaves)
-                                    ->parts[(i - 1) % trainer->leaves]
-                                    .tensor;
+        const Tensor *tensor =
+            &tree_at(trainer, (i - 1) / trainer->leaves)->parts[(i - 1) % trainer->leaves].tensor;
         leaves[i] = (RtLeaf){.type = tensor->type, .rank = tensor->shape.rank};
         memcpy(leaves[i].extent, tensor->shape.extent, sizeof leaves[i].extent);
     }
@@ -157,10 +156,10 @@ static bool write_checkpoint(const RtTrainer *trainer, const RtPath *path) {
 
 static bool write_companion(const RtTrainer *trainer, const RtPath *path, Str plan) {
     Str arithmetic = arithmetic_text(trainer, path->arena);
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:s, s:s, s:s}", "model", trainer->spec.model.at, "step",
-        (json_int_t)trainer->steps, "seed", (json_int_t)trainer->spec.seed, "realization",
-        trainer->spec.realization->name.at, "arithmetic", arithmetic.at, "plan", plan.at);
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:s, s:s, s:s}", "model", trainer->spec.model.at, "step",
+                  (json_int_t)trainer->steps, "seed", (json_int_t)trainer->spec.seed, "realization",
+                  trainer->spec.realization->name.at, "arithmetic", arithmetic.at, "plan", plan.at);
     check_that(object);
     Str text = take_dump(path->arena, object, JSON_INDENT(2));
     FileWriter file;

@@ -77,17 +77,18 @@ static Tensor row(const Tensor *batch, uint64_t index, const RtLeaf *leaf) {
     return one;
 }
 
-bool rt_stream_batch(RtStream *stream, uint64_t epoch, uint64_t batch, Tensor *tensors) {
-    check_that(epoch >= 1 && batch < stream->batches);
+bool rt_stream_run(RtStream *stream, uint64_t epoch, uint64_t first, uint64_t count,
+                   Tensor *tensors) {
+    check_that(epoch >= 1 && first <= stream->samples && count <= stream->samples - first);
     shuffle(stream, epoch);
-    uint64_t size = (uint64_t)stream->spec.batch, window = (uint64_t)stream->spec.window;
+    uint64_t window = (uint64_t)stream->spec.window;
     for (uint32_t i = 0; i < stream->leaves; i++) {
         RtLeaf leaf = rt_stream_leaf(stream, i);
         check_that(shape_is_contiguous(&tensors[i].shape) &&
-                   shape_count(&tensors[i].shape) == (int64_t)size * leaf.count);
-        for (uint64_t k = 0; k < size; k++) {
+                   shape_count(&tensors[i].shape) == (int64_t)count * leaf.count);
+        for (uint64_t k = 0; k < count; k++) {
             Tensor into = row(&tensors[i], k, &leaf);
-            uint64_t sample = sample_at(stream, batch * size + k);
+            uint64_t sample = sample_at(stream, first + k);
             // Leaf 1 of a window holds the targets, one token further on.
             bool read = window
                             ? rt_data_get_run(stream->data, sample * window + i, window, 0, &into)
@@ -97,4 +98,10 @@ bool rt_stream_batch(RtStream *stream, uint64_t epoch, uint64_t batch, Tensor *t
         }
     }
     return true;
+}
+
+bool rt_stream_batch(RtStream *stream, uint64_t epoch, uint64_t batch, Tensor *tensors) {
+    check_that(batch < stream->batches);
+    uint64_t size = (uint64_t)stream->spec.batch;
+    return rt_stream_run(stream, epoch, batch * size, size, tensors);
 }

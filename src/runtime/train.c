@@ -97,9 +97,8 @@ static bool build_programs(RtTrainer *trainer) {
     const RtBinding *loss = loss_of(trainer);
     RtOptions options = trainer->spec.options;
     options.depth = RT_TO_RUN;
-    trainer->gradient =
-        rt_build(trainer->core, trainer->arena, &options, trainer->spec.gradient, loss->arguments,
-                 rt_bind_own(loss), loss->pack_rank, loss->pack);
+    trainer->gradient = rt_build(trainer->core, trainer->arena, &options, trainer->spec.gradient,
+                                 loss->arguments, rt_bind_own(loss), loss->pack_rank, loss->pack);
     if (!trainer->gradient)
         return false;
     trainer->arguments[1] = rt_result(trainer->gradient).parts[1];
@@ -133,19 +132,6 @@ RtTrainer *rt_trainer_new(Arena *arena, const RtTrainSpec *spec) {
 }
 
 // ---- a step -----------------------------------------------------------------------------------
-
-static bool read_batch(RtTrainer *trainer) {
-    const RtBinding *loss = loss_of(trainer);
-    RtStream *stream = trainer->spec.stream;
-    Tensor tensors[64];
-    uint32_t count = 0;
-    for (uint32_t i = 1; i < loss->fn->params; i++)
-        if (!loss->arguments[i].parts && count < COUNT_OF(tensors))
-            tensors[count++] = loss->arguments[i].tensor;
-    check_that(count == stream->leaves);
-    return rt_stream_batch(stream, rt_trainer_epoch(trainer), trainer->steps % stream->batches,
-                           tensors);
-}
 
 static bool not_finite(RtTrainer *trainer, double loss) {
     if (!trainer->spec.check_finite || isfinite(loss))
@@ -221,7 +207,9 @@ static bool run_update(RtTrainer *trainer, CoreEval *eval) {
 
 static bool run_step(RtTrainer *trainer, CoreEval *eval, double *loss) {
     double began = clock_seconds();
-    if (!read_batch(trainer))
+    RtStream *stream = trainer->spec.stream;
+    uint64_t first = trainer->steps % stream->batches * (uint64_t)stream->spec.batch;
+    if (!rt_read_batch(trainer->spec.loss, stream, rt_trainer_epoch(trainer), first))
         return false;
     double read = clock_seconds();
     uint32_t errors = trainer->core->context->diags.errors;
@@ -259,4 +247,29 @@ const CoreValue *rt_trainer_parameters(const RtTrainer *trainer) {
 
 uint64_t rt_trainer_epoch(const RtTrainer *trainer) {
     return trainer->steps / trainer->spec.stream->batches + 1;
+}
+
+bool rt_trainer_launches(RtTrainer *trainer, const CoreArithmetic *arithmetic,
+                         RtTrainLaunches *launches) {
+    const RtBinding *loss = loss_of(trainer);
+    RtOptions options = trainer->spec.options;
+    options.backend = RT_KERNEL;
+    options.depth = RT_TO_COUNT;
+    options.arithmetic = arithmetic;
+    CoreValue *step = arena_copy(trainer->arena, trainer->arguments,
+                                 (trainer->states + 2) * sizeof *trainer->arguments);
+    step[1] = step[0]; // a gradient's shapes are those of the parameters
+    const CoreFnId entries[] = {loss->id, trainer->spec.gradient, trainer->spec.step};
+    uint32_t *counts[] = {&launches->loss, &launches->gradient, &launches->step};
+    for (uint32_t i = 0; i < COUNT_OF(entries); i++) {
+        RtProgram *program =
+            entries[i] == trainer->spec.step
+                ? rt_build(trainer->core, trainer->arena, &options, entries[i], step, NULL, 0, NULL)
+                : rt_build(trainer->core, trainer->arena, &options, entries[i], loss->arguments,
+                           rt_bind_own(loss), loss->pack_rank, loss->pack);
+        if (!program)
+            return false;
+        *counts[i] = rt_launch_count(program);
+    }
+    return true;
 }

@@ -18,6 +18,17 @@
 #include "runtime/data.h"
 #include "runtime/runtime.h"
 
+// ---- batches (batch.c) ------------------------------------------------------------------------
+
+// Gives those arguments of a function that are no trees, in order, tensors for `size` samples of a
+// stream: their shapes bind dimensions. Reals have the storage type `real`. False with a
+// diagnostic (E5006 where the number, kind or bound of the data's leaves does not fit).
+bool rt_bind_batch(RtBinding *binding, const RtStream *stream, int64_t size, DType real);
+// Fills those tensors with samples `first` … of an epoch.
+bool rt_read_batch(RtBinding *binding, RtStream *stream, uint64_t epoch, uint64_t first);
+
+// ---- training ---------------------------------------------------------------------------------
+
 // A hyperparameter: a number, or a schedule of `t` and other hyperparameters.
 typedef struct RtHyper {
     Name name;
@@ -26,8 +37,8 @@ typedef struct RtHyper {
 } RtHyper;
 
 typedef struct RtTrainSpec {
-    // The loss: every dimension bound; the tensors of those arguments that are no tree are there,
-    // in storage type, and hold one batch (the trainer fills them).
+    // The loss: every dimension bound, its batch by rt_bind_batch; the trainer fills it, and sets
+    // the parameters.
     RtBinding *loss;
     CoreFnId gradient, step; // loss.grad, NAME.step
     Str model;               // its name, as checkpoints state it
@@ -50,9 +61,9 @@ typedef struct RtTrainer {
     Arena *arena;
     uint32_t leaves; // of the parameter tree
     CoreLeaf *leaf;
-    uint32_t states;      // trees of the optimizer's state
-    Name *state_name;     // by state
-    CoreValue *arguments; // of NAME.step: parameters, gradient, states
+    uint32_t states;              // trees of the optimizer's state
+    Name *state_name;             // by state
+    CoreValue *arguments;         // of NAME.step: parameters, gradient, states
     RtProgram *gradient, *update; // null on the reference backend
     uint32_t copies;              // leaves that the step could not write in place
     uint64_t steps;               // done
@@ -70,6 +81,14 @@ bool rt_trainer_step(RtTrainer *trainer, double *loss);
 const CoreValue *rt_trainer_parameters(const RtTrainer *trainer);
 // The epoch (from 1) of the next step.
 uint64_t rt_trainer_epoch(const RtTrainer *trainer);
+
+// The launches that the functions of a step have in an arithmetic, counted on programs that are
+// built for it; false with a diagnostic.
+typedef struct RtTrainLaunches {
+    uint32_t loss, gradient, step;
+} RtTrainLaunches;
+bool rt_trainer_launches(RtTrainer *trainer, const CoreArithmetic *arithmetic,
+                         RtTrainLaunches *launches);
 
 // ---- files (state.c) --------------------------------------------------------------------------
 
