@@ -115,9 +115,11 @@ static int save(CliTrainRun *run) {
         return CLI_FINE;
     if (run->log)
         fflush(run->log);
+    double started = clock_seconds();
     RtPath path = checkpoint_path(run, run->checkpoint);
     if (!rt_trainer_save(run->trainer, &path, run->plan))
         return cli_report(args_of(run));
+    run->saving += clock_seconds() - started;
     run->saved = run->trainer->steps;
     return CLI_FINE;
 }
@@ -156,7 +158,7 @@ static int loop(CliTrainRun *run) {
         if (run->every && run->trainer->steps % run->every == 0)
             status = save(run);
     }
-    run->seconds = clock_seconds() - run->started;
+    run->seconds = clock_seconds() - run->started - run->saving;
     progress_end(&progress);
     arena_free(scratch);
     run->interrupted = !status && stop_asked && run->trainer->steps < run->steps;

@@ -66,7 +66,7 @@ void cli_train_print_header(CliTrainRun *run) {
 
 static double rate(const CliTrainRun *run, const char **unit) {
     const RtStreamSpec *spec = &run->training.stream.spec;
-    double seconds = clock_seconds() - run->started;
+    double seconds = clock_seconds() - run->started - run->saving;
     double samples = (double)(run->trainer->steps - run->first) * (double)spec->batch;
     *unit = spec->window ? "tokens" : "samples";
     return seconds > 0 ? samples * (double)MAX(spec->window, 1) / seconds : 0;
@@ -178,6 +178,8 @@ int cli_train_print_summary(CliTrainRun *run) {
            cli_seconds_text(arena, times->gradient / steps).at,
            cli_seconds_text(arena, times->step / steps).at,
            cli_seconds_text(arena, times->batch / steps).at);
+    if (run->saving > 0)
+        printf("  saving      %s\n", cli_seconds_text(arena, run->saving).at);
     printf("  loss        %.4f at step %llu  %s\n", run->loss,
            (unsigned long long)run->trainer->steps, cli_curve_text(&run->curve, 48, arena).at);
     return write_curve(run);

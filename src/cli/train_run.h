@@ -22,7 +22,8 @@ typedef struct CliTrainRun {
     double loss;    // of the last step
     uint64_t saved; // the step of the last checkpoint
     bool interrupted;
-    double started, seconds;
+    double started, seconds; // of the loop, without what saving took
+    double saving;
     Str plan;
 } CliTrainRun;
 
