@@ -3,9 +3,11 @@
 // written to directly; a symbolic link keeps pointing where it did.
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -191,6 +193,32 @@ bool file_write(Arena *arena, const char *path, const void *at, size_t size, Str
         return false;
     file_put(&writer, at, size);
     return file_commit(arena, &writer, error);
+}
+
+// "NAME.PID-N.part" of a process that is no more.
+static bool is_left_over(const char *file, const char *name) {
+    size_t size = strlen(name);
+    char *end;
+    if (strncmp(file, name, size) != 0 || file[size] != '.')
+        return false;
+    long pid = strtol(file + size + 1, &end, 10);
+    if (pid < 2 || *end != '-')
+        return false;
+    strtoul(end + 1, &end, 10);
+    return strcmp(end, ".part") == 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+void file_sweep(Arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    Str folder = slash ? str_copy(arena, path, (size_t)(slash - path) + 1) : STR("./");
+    DIR *files = opendir(folder.at);
+    if (!files)
+        return;
+    for (struct dirent *file; (file = readdir(files));)
+        if (is_left_over(file->d_name, name))
+            unlink(str_format(arena, "%s%s", folder.at, file->d_name).at);
+    closedir(files);
 }
 
 // ---- progress -------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ void file_put(FileWriter *writer, const void *at, size_t size);
 // Flushes to disk, renames to the final path. False (with *error) leaves the old file untouched.
 bool file_commit(Arena *arena, FileWriter *writer, Str *error);
 void file_abandon(FileWriter *writer);
+// Removes what processes that are gone have left beside `path`: a write that was cut off.
+void file_sweep(Arena *arena, const char *path);
 // The three in one.
 bool file_write(Arena *arena, const char *path, const void *at, size_t size, Str *error);
 

@@ -102,6 +102,8 @@ static int open(CliArgs *args, CliTrainRun *run) {
         status = cli_train_log_open(run);
     if (status)
         return status;
+    if (run->checkpoint)
+        rt_checkpoint_sweep(args->arena, run->checkpoint);
     run->plan = plan_of(run);
     run->saved = run->first;
     cli_curve_begin(&run->curve, run->first + 1);

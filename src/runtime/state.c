@@ -184,6 +184,12 @@ bool rt_trainer_save(RtTrainer *trainer, const RtPath *checkpoint, Str plan) {
     return saved;
 }
 
+void rt_checkpoint_sweep(Arena *arena, const char *checkpoint) {
+    file_sweep(arena, checkpoint);
+    file_sweep(arena, rt_state_path(arena, checkpoint).at);
+    file_sweep(arena, rt_companion_path(arena, checkpoint).at);
+}
+
 // ---- reading ----------------------------------------------------------------------------------
 
 static bool refuse(const RtPath *path, const char *why) {

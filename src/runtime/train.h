@@ -98,6 +98,8 @@ Str rt_companion_path(Arena *arena, const char *checkpoint);
 // Writes the state file of a checkpoint (one rename: from then on the run resumes here), then the
 // `params M` checkpoint, then the companion: model, step, realization and the plan's hash as JSON.
 bool rt_trainer_save(RtTrainer *trainer, const RtPath *checkpoint, Str plan);
+// Removes what a run that was killed while it saved has left beside these files.
+void rt_checkpoint_sweep(Arena *arena, const char *checkpoint);
 // Takes a state file's parameters, states and step. False (E5006, E6017) where it belongs to
 // another model, optimizer, realization, seed or stream; then the trainer is as it was.
 bool rt_trainer_load(RtTrainer *trainer, const RtPath *state);

@@ -268,7 +268,7 @@ static void states_take_values(void **state) {
             if (i != 1)
                 assert_float_equal(tensor_get(&run.trainer->arguments[i].parts[0].tensor, 0),
                                    expected[i], 0);
-        assert_int_equal(run.trainer->copies, backend == RT_REF ? 0 : 3);
+        assert_int_equal(run.trainer->copies, backend == RT_REF ? 0 : 4);
         close_run(&run);
     }
 }
