@@ -51,10 +51,11 @@ bool presk_passes(CoreProgram *core, Arena *arena, PreskCompiled *compiled) {
 
 // Gradients that the program does not call: of the training block's loss, and of F where the entry
 // is F.grad.
-static void declare_gradients(const ChkProgram *program, const char *entry) {
+static void declare_gradients(PreskCompiled *compiled, const char *entry) {
+    const ChkProgram *program = compiled->program;
     CoreProgram *core = program->core;
     if (program->training.present && program->training.loss)
-        core_gradient_declare(core, program->training.loss);
+        compiled->gradient = core_gradient_declare(core, program->training.loss);
     Str name = str_of(entry ? entry : "");
     if (name.size <= 5 || memcmp(name.at + name.size - 5, ".grad", 5) != 0)
         return;
@@ -72,6 +73,6 @@ bool presk_compile(Context *context, Arena *arena, const char *path, uint32_t co
     if (!compiled->program)
         return false;
     compiled->functions = compiled->program->core->fns.count - 1;
-    declare_gradients(compiled->program, entry);
+    declare_gradients(compiled, entry);
     return presk_passes(compiled->program->core, arena, compiled);
 }

@@ -17,6 +17,7 @@ typedef struct PreskCompiled {
     uint32_t functions; // of the program as it is written
     uint32_t passes;
     PreskTiming timing[PRESK_PASSES_MAX];
+    CoreFnId gradient; // of the training block's loss
 } PreskCompiled;
 
 // Checks and elaborates a file and runs every pass over its Core, the verifier after each. False

@@ -131,7 +131,7 @@ static void print_figures(const Evaluation *e) {
 }
 
 static int evaluate(CliArgs *args, Evaluation *e) {
-    int status = cli_training_open(args, &e->training, false);
+    int status = cli_training_open(args, &e->training);
     if (!status)
         status = cli_training_data(&e->training, true);
     if (status)

@@ -198,7 +198,7 @@ static int choose_temperature(Sampler *s) {
 
 static int run(CliArgs *args) {
     Sampler *s = arena_new_of(args->arena, Sampler);
-    int status = cli_training_open(args, &s->training, false);
+    int status = cli_training_open(args, &s->training);
     if (!status)
         status = choose_temperature(s);
     if (!status)

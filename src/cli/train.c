@@ -89,7 +89,7 @@ static Str plan_of(CliTrainRun *run) {
 }
 
 static int open(CliArgs *args, CliTrainRun *run) {
-    int status = cli_training_open(args, &run->training, true);
+    int status = cli_training_open(args, &run->training);
     if (!status)
         status = cli_training_data(&run->training, false);
     if (!status)

@@ -18,8 +18,8 @@ static int choose_backend(CliTraining *training) {
     return cli_entry_backend(&training->entry, training->backend, RT_TO_RUN);
 }
 
-int cli_training_open(CliArgs *args, CliTraining *training, bool gradient) {
-    *training = (CliTraining){.entry.training = gradient};
+int cli_training_open(CliArgs *args, CliTraining *training) {
+    *training = (CliTraining){0};
     CliEntry *entry = &training->entry;
     int status = cli_entry_open(args, entry);
     if (status)

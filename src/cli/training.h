@@ -30,8 +30,8 @@ typedef struct CliTraining {
 } CliTraining;
 
 // Opens the program, its training block (E6018 where that lacks something), realization, backend
-// and the stages of its data, whose dimensions are bound. `gradient`: with that of the loss.
-int cli_training_open(CliArgs *args, CliTraining *training, bool gradient);
+// and the stages of its data, whose dimensions are bound.
+int cli_training_open(CliArgs *args, CliTraining *training);
 // Opens the data: --data, else the block's. `whole`: every sample of the file once, in order, in
 // batches of at most the block's.
 int cli_training_data(CliTraining *training, bool whole);

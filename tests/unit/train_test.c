@@ -120,8 +120,8 @@ static void make_trainer(Run *run, const char *program, const Choice *choice) {
     assert_true(file_write(run->context.arena, path_in(run, "program.psk"), program,
                            strlen(program), &error));
     run->arena = run->context.arena;
-    assert_good(run, presk_compile_training(&run->context, run->arena, path_in(run, "program.psk"),
-                                            0, NULL, &run->compiled));
+    assert_good(run, presk_compile(&run->context, run->arena, path_in(run, "program.psk"), 0, NULL,
+                                   NULL, &run->compiled));
     const ChkTraining *block = &run->compiled.program->training;
     CoreProgram *core = run->compiled.program->core;
     const Names *names = run->context.names;
