@@ -176,7 +176,7 @@ static void print_saved(const CliTrainRun *run) {
     else if (run->interrupted)
         printf("stopped at step %llu of %llu; --resume goes on from there\n",
                (unsigned long long)run->trainer->steps, (unsigned long long)run->steps);
-    if (run->checkpoint && run->trainer->steps == run->saved)
+    if (run->checkpoint && run->saved && run->trainer->steps == run->saved)
         printf("  checkpoint  %s (step %llu)\n", run->checkpoint, (unsigned long long)run->saved);
 }
 
