@@ -32,7 +32,7 @@ static int make_trainer(CliTrainRun *run) {
     CliEntry *entry = &training->entry;
     CliArgs *args = args_of(run);
     if (!training->block->step) {
-        diag(&args->context->diags, E6018, training->block->span, "has no optimizer");
+        diag(&args->context->diags, E6203, training->block->span, "has no optimizer");
         return cli_report(args);
     }
     Str loss = name_str(args->context->names, core_fn(entry->core, training->block->loss)->name);

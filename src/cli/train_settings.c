@@ -87,7 +87,7 @@ static int choose_steps(CliTrainRun *run) {
         run->steps = MIN(run->steps, whole);
     if (run->steps <= INT64_MAX)
         return CLI_FINE;
-    diag(&args->context->diags, E6018, run->training.block->span,
+    diag(&args->context->diags, E6203, run->training.block->span,
          "says neither `steps` nor `epochs`; --steps does, too");
     return cli_report(args);
 }

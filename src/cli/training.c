@@ -5,7 +5,7 @@
 // ---- opening ----------------------------------------------------------------------------------
 
 static int lacks(CliTraining *training, const char *what) {
-    diag(&training->entry.args->context->diags, E6018, training->block->span, what);
+    diag(&training->entry.args->context->diags, E6203, training->block->span, what);
     return cli_report(training->entry.args);
 }
 

@@ -29,7 +29,7 @@ typedef struct CliTraining {
     RtBackend backend;
 } CliTraining;
 
-// Opens the program, its training block (E6018 where that lacks something), realization, backend
+// Opens the program, its training block (E6203 where that lacks something), realization, backend
 // and the stages of its data, whose dimensions are bound.
 int cli_training_open(CliArgs *args, CliTraining *training);
 // Opens the data: --data, else the block's. `whole`: every sample of the file once, in order, in

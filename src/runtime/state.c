@@ -193,7 +193,7 @@ void rt_checkpoint_sweep(Arena *arena, const char *checkpoint) {
 // ---- reading ----------------------------------------------------------------------------------
 
 static bool refuse(const RtPath *path, const char *why) {
-    diag(path->diags, E6017, path->span, path->path, why);
+    diag(path->diags, E6202, path->span, path->path, why);
     return false;
 }
 

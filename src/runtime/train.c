@@ -137,7 +137,7 @@ static bool not_finite(RtTrainer *trainer, double loss) {
     if (!trainer->spec.check_finite || isfinite(loss))
         return false;
     Arena *arena = trainer->core->context->arena;
-    diag(&trainer->core->context->diags, E6016, loss_of(trainer)->fn->span,
+    diag(&trainer->core->context->diags, E6201, loss_of(trainer)->fn->span,
          str_of_double(arena, loss).at,
          str_format(arena, "%llu", (unsigned long long)trainer->steps + 1).at);
     return true;

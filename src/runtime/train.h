@@ -76,7 +76,7 @@ typedef struct RtTrainer {
 RtTrainer *rt_trainer_new(Arena *arena, const RtTrainSpec *spec);
 // One step; *loss is that of its batch before the step. False with a diagnostic: a batch that
 // cannot be read, a hyperparameter without a value (E6003), or, where check_finite is set, a loss
-// that is not finite (E6016): then the parameters are as they were.
+// that is not finite (E6201): then the parameters are as they were.
 bool rt_trainer_step(RtTrainer *trainer, double *loss);
 const CoreValue *rt_trainer_parameters(const RtTrainer *trainer);
 // The epoch (from 1) of the next step.
@@ -100,7 +100,7 @@ Str rt_companion_path(Arena *arena, const char *checkpoint);
 bool rt_trainer_save(RtTrainer *trainer, const RtPath *checkpoint, Str plan);
 // Removes what a run that was killed while it saved has left beside these files.
 void rt_checkpoint_sweep(Arena *arena, const char *checkpoint);
-// Takes a state file's parameters, states and step. False (E5006, E6017) where it belongs to
+// Takes a state file's parameters, states and step. False (E5006, E6202) where it belongs to
 // another model, optimizer, realization, seed or stream; then the trainer is as it was.
 bool rt_trainer_load(RtTrainer *trainer, const RtPath *state);
 

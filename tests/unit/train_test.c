@@ -370,7 +370,7 @@ static void not_finite(void **state) {
     uint64_t before = bits(&run);
     double loss;
     assert_false(rt_trainer_step(run.trainer, &loss));
-    assert_code(&run, "E6016");
+    assert_code(&run, "E6201");
     assert_int_equal(run.trainer->steps, 1);
     assert_int_equal(bits(&run), before);
     close_run(&run);
@@ -454,7 +454,7 @@ static void states_of_other_runs(void **state) {
         make_trainer(&run, network, &others[i]);
         uint64_t before = bits(&run);
         assert_false(rt_trainer_load(run.trainer, &saved));
-        assert_code(&run, "E6017");
+        assert_code(&run, "E6202");
         assert_int_equal(bits(&run), before);
         assert_int_equal(run.trainer->steps, 0);
     }
