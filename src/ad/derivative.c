@@ -279,6 +279,13 @@ static void derive_reduction(const Step *step) {
     ad_reach(s, x, ad_emit(s, prim, 2, operands, &attr, 0));
 }
 
+static void derive_square_sum(const Step *step) {
+    AdSweep *s = step->s;
+    CoreLetId x = step->x[0];
+    ad_reach(s, x, MUL(spread(step, step->ct), MUL(NUMBER("2"), x)));
+    ad_reach(s, step->x[1], step->ct);
+}
+
 static void derive_row(const Step *step) {
     AdSweep *s = step->s;
     CoreLetId x = step->x[0], ct = full(step);
@@ -452,6 +459,7 @@ static const Derive derive[CORE_PRIM_COUNT] = {
     [CORE_copy] = derive_same,
     [CORE_sum] = derive_reduction,
     [CORE_mean] = derive_reduction,
+    [CORE_square_sum] = derive_square_sum,
     [CORE_reduce_max] = derive_reduction,
     [CORE_reduce_min] = derive_reduction,
     [CORE_logsumexp] = derive_row,

@@ -1,7 +1,7 @@
 // The functions of the language (builtin.def): elementwise, reductions, and along an axis.
 #include "check/internal.h"
 
-typedef enum Form { ELEMENTWISE, EXTREME, REDUCE, ROW, TARGET, VIEW, RANGE, GRAD } Form;
+typedef enum Form { ELEMENTWISE, EXTREME, REDUCE, ROW, TARGET, VIEW, RANGE, NORM, GRAD } Form;
 
 struct ChkBuiltin {
     const char *name;
@@ -380,6 +380,41 @@ static ChkValue gradient(ChkBody *body, const Args *args) {
 
 // ---- dispatch -------------------------------------------------------------------------------
 
+// One leaf of a tree as a value.
+static ChkValue leaf_of(ChkBody *body, CoreLetId base, Str path, Span span) {
+    Vec(Name) names = {0};
+    for (const char *at = path.at, *end = path.at + path.size; at < end;) {
+        const char *dot = memchr(at, '.', (size_t)(end - at));
+        size_t size = (size_t)((dot ? dot : end) - at);
+        vec_push(body->chk->arena, &names,
+                 name_of(body->chk->context->names, (Str){at, (uint32_t)size}));
+        at += size + 1;
+    }
+    return chk_field(body, (ChkTree){base, names.count, names.at}, span);
+}
+
+// The root of one running sum of squares: over the leaves of a tree in order, or of one tensor.
+static ChkValue norm(ChkBody *body, const Args *args) {
+    Chk *chk = body->chk;
+    ChkValue value = chk_expr(body, args->at[0]);
+    bool tree = is_tree(chk, &value);
+    CoreScalar zero = core_scalar_rational(chk->core, rational_of_int(chk->arena, 0));
+    ChkValue pair[2], start = chk_scalar_value(zero, args->span);
+    if (chk_is_poison(&value) || (!tree && !chk_operand(body, &value, &pair[0])))
+        return chk_poison(args->span);
+    CoreLeaf *leaves = NULL;
+    CoreTree of = core_type(chk->core, value.type)->tree;
+    uint32_t count = tree ? core_tree_leaves(chk->core, of, chk->arena, &leaves) : 1;
+    pair[1] = chk_tensor(body, &start);
+    for (uint32_t i = 0; i < count && !chk_is_poison(&pair[1]); i++) {
+        if (tree)
+            pair[0] = leaf_of(body, value.let, leaves[i].path, args->span);
+        CoreAttr attr = {.axes = (UINT64_C(1) << core_type(chk->core, pair[0].type)->rank) - 1};
+        pair[1] = chk_emit(body, CORE_square_sum, args->span, 2, pair, &attr, 0);
+    }
+    return chk_elementwise(body, CORE_sqrt, 1, &pair[1], args->span);
+}
+
 ChkValue chk_builtin_call(ChkBody *body, const ChkBuiltin *builtin, uint32_t count,
                           const SynId *nodes, Span span) {
     Args args;
@@ -406,6 +441,8 @@ ChkValue chk_builtin_call(ChkBody *body, const ChkBuiltin *builtin, uint32_t cou
         return chk_view(body, args.count, args.at, span);
     case RANGE:
         return chk_range(body, args.count, args.at, span);
+    case NORM:
+        return norm(body, &args);
     case GRAD:
         return gradient(body, &args);
     }

@@ -3,7 +3,8 @@
 //
 // A `name = expr` is a hyperparameter if its value is a constant; if it depends on other
 // hyperparameters or on the step `t` it is a schedule, a host scalar put in where it is named. A
-// later `next` line sees the new states of earlier ones.
+// later `next` line sees the new states of earlier ones; `next g` is a gradient put in place of g
+// for the lines that follow (clipped, say), and no state.
 #include "check/internal.h"
 
 typedef struct State {
@@ -113,6 +114,11 @@ static void next(Optimizer *o, SynId item) {
     for (uint32_t i = 0; i < o->states.count; i++)
         if (o->states.at[i].name == node->name)
             found = &o->states.at[i];
+    if (!found && node->name == chk->n_g) { // a new gradient, for the lines that follow
+        ChkValue gradient = chk_expr(&o->body, chk_child(&o->body, item, 0));
+        bind(o, node->name, chk_accept(&o->body, &gradient, o->type, "the new gradient"));
+        return;
+    }
     if (!found) {
         Name *names = arena_array(chk->arena, Name, o->states.count);
         for (uint32_t i = 0; i < o->states.count; i++)

@@ -47,6 +47,19 @@ static double fold(const EvalOperation *with, double start, int64_t count, const
     return result;
 }
 
+// start + x₀² + x₁² + …: each square rounded, then added. In stripes the squares have a sum of
+// their own, which is added to the start.
+static double square_sum(const CoreArithmetic *arithmetic, DType type, double start, int64_t count,
+                         double *terms) {
+    for (int64_t i = 0; i < count; i++)
+        terms[i] = round_to(type, terms[i] * terms[i]);
+    if (arithmetic->reduce == CORE_REDUCE_STRIPES16)
+        return plus(type, start, core_eval_sum(arithmetic, type, count, terms));
+    for (int64_t i = 0; i < count; i++)
+        start = plus(type, start, terms[i]);
+    return start;
+}
+
 static int64_t first_extreme(bool max, int64_t count, const double *terms) {
     int64_t best = 0;
     for (int64_t i = 1; i < count; i++) {
@@ -85,6 +98,11 @@ void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out) {
                                              : at->prim == CORE_reduce_min ? MTH_min
                                                                            : MTH_div,
                                              nest);
+    double start = 0;
+    if (at->prim == CORE_square_sum) {
+        Tensor begin = core_eval_tensor(frame, core_operand(frame->fn, let, 1), EVAL_NO_LEAF);
+        start = mth_round(nest, tensor_get(&begin, 0));
+    }
     int64_t results = shape_count(&parts.outer), count = shape_count(&parts.inner);
     double *terms = arena_array(frame->arena, double, count);
     for (int64_t i = 0; i < results; i++) {
@@ -92,7 +110,10 @@ void core_eval_reduction(const EvalFrame *frame, CoreLetId let, Tensor *out) {
         for (int64_t j = 0; j < count; j++)
             terms[j] = round_to(running,
                                 dtype_get(x.type, x.data, origin + shape_offset(&parts.inner, j)));
-        tensor_set(out, i, reduce(arithmetic, at->prim, &with, running, count, terms));
+        double value = at->prim == CORE_square_sum
+                           ? square_sum(arithmetic, nest, start, count, terms)
+                           : reduce(arithmetic, at->prim, &with, running, count, terms);
+        tensor_set(out, i, value);
     }
 }
 

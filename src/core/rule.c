@@ -365,6 +365,10 @@ static CoreTypeId rule_reduction(const Rule *rule) {
                           show_operand(rule, 0));
     CoreAxis left[RANK_MAX];
     uint32_t rank = reduce_axes(rule, type, axes, rule->attr->keep, left);
+    if (rule->prim == CORE_square_sum &&
+        (rank || operand(rule, 1)->kind != CORE_REAL || operand(rule, 1)->rank))
+        return refuse(rule, "`square_sum` takes all axes and begins at one number, not %s",
+                      show_operand(rule, 1));
     return real(rule, rank, left);
 }
 

@@ -1,4 +1,5 @@
-// Lowering of reductions: sum, mean, reduce_max, reduce_min, argmax over the REDUCED axes.
+// Lowering of reductions: sum, mean, square_sum, reduce_max, reduce_min, argmax over the REDUCED
+// axes.
 //
 // A maximum starts at −inf and a minimum at +inf, which leaves the first element as it is, NaN and
 // signed zeros included; so an empty one is that start.
@@ -71,6 +72,31 @@ static void finish_sum(Low *low, KrnValue *result) {
     }
 }
 
+static KrnValue square_term(Low *low, uint32_t piece) {
+    KrnValue x = low_real(low, 0, &low->piece[piece], low->nest->arithmetic);
+    return krn_op2(&low->b, KRN_MUL, x, x);
+}
+
+static void square_step(Low *low, KrnValue *sum) {
+    for (uint32_t p = 0; p < low->pieces; p++)
+        sum[p] = krn_op2(&low->b, KRN_ADD, sum[p], square_term(low, p));
+}
+
+// From the second operand on: one running sum, or that of the stripes added at the end.
+static void reduce_squares(Low *low, KrnValue *result) {
+    const RlzNest *nest = low->nest;
+    KrnValue start[LOW_PIECES_MAX];
+    for (uint32_t p = 0; p < low->pieces; p++)
+        result[p] = start[p] = low_real(low, 1, &low->piece[p], nest->arithmetic);
+    if (nest->reduce == CORE_REDUCE_SEQUENTIAL) {
+        low_fold(low, RLZ_REDUCED, low->pieces, result, square_step);
+        return;
+    }
+    low_sum(low, nest->arithmetic, square_term, result);
+    for (uint32_t p = 0; p < low->pieces; p++)
+        result[p] = krn_op2(&low->b, KRN_ADD, start[p], result[p]);
+}
+
 static void reduction_body(Low *low) {
     const RlzNest *nest = low->nest;
     bool along = rlz_runs_along(nest);
@@ -79,6 +105,8 @@ static void reduction_body(Low *low) {
     KrnValue result[LOW_PIECES_MAX];
     if (nest->prim == CORE_argmax) {
         reduce_argmax(low, result);
+    } else if (nest->prim == CORE_square_sum) {
+        reduce_squares(low, result);
     } else if (nest->prim == CORE_reduce_max || nest->prim == CORE_reduce_min) {
         double start = nest->prim == CORE_reduce_max ? -INFINITY : INFINITY;
         for (uint32_t p = 0; p < low->pieces; p++)

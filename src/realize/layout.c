@@ -52,7 +52,8 @@ static bool index_varies(const RlzNest *nest, int32_t axis) {
 
 bool rlz_runs_along(const RlzNest *nest) {
     int32_t across = last_parallel(nest), along = rlz_nest_axis(nest, RLZ_REDUCED);
-    return nest->kind == RLZ_REDUCTION && nest->reduce == CORE_REDUCE_STRIPES16 && along >= 0 &&
+    return nest->kind == RLZ_REDUCTION && nest->prim != CORE_square_sum &&
+           nest->reduce == CORE_REDUCE_STRIPES16 && along >= 0 &&
            (uint32_t)along + 1 == nest->axes && nest->input[0].source == RLZ_MEMORY &&
            nest->input[0].stride[along] == 1 && (across < 0 || nest->input[0].stride[across] != 1);
 }

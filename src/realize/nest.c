@@ -231,6 +231,12 @@ static void make_reduction(Maker *m) {
     uint32_t axis_of[RANK_MAX];
     reduced_axes(m, &value, reduced, &operand, axis_of);
     add_operand(m, &operand, source);
+    if (m->let->prim == CORE_square_sum) {
+        CoreLetId start = core_operand(m->fn, m->in->root, 1);
+        RlzValue begin = value_of(m, start);
+        RlzOperand number = operand_of(m, &begin, m->nest->arithmetic);
+        add_operand(m, &number, start);
+    }
 }
 
 // Softmax and its kin, and pick, which is a row nest whose one term is chosen by index.
@@ -505,7 +511,7 @@ const RlzNest *rlz_nest_make(const RlzNestInput *input, Arena *arena, const Core
                            ? arithmetic->accumulate
                            : nest->arithmetic;
     nest->multiply_add = nest->kind == RLZ_CONTRACTION && arithmetic->multiply_add;
-    if (nest->prim == CORE_sum || nest->prim == CORE_mean ||
+    if (nest->prim == CORE_sum || nest->prim == CORE_mean || nest->prim == CORE_square_sum ||
         (nest->kind == RLZ_ROW && core_prim_axes(nest->prim) == CORE_ONE_AXIS))
         nest->reduce = arithmetic->reduce;
     nest->output = (RlzOperand){.type = input->output.type, .range = input->output.range};

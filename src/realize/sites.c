@@ -101,6 +101,13 @@ bool rlz_realization_check(const CoreProgram *program, const RlzRealization *rea
     return fine;
 }
 
+// A sum of squares that goes on from another is not rounded on the way: it has the arithmetic type.
+static void type_sums(const CoreFn *fn, uint8_t *storage) {
+    for (CoreLetId let = 0; let < fn->lets.count; let++)
+        if (core_let(fn, let)->prim == CORE_square_sum)
+            storage[let] = (uint8_t)dtype_arithmetic((DType)storage[let]);
+}
+
 // Trees behind the first of an optimizer's results are its state.
 static void type_trees(const CoreProgram *program, const CoreFn *fn,
                        const RlzRealization *realization, uint8_t *storage) {
@@ -135,6 +142,7 @@ CoreArithmetic *rlz_arithmetic(const CoreProgram *program, Arena *arena,
         const CoreFn *fn = core_fn(program, id);
         for (CoreLetId let = 0; let < fn->lets.count; let++)
             storage[id][let] = storage[id][root_of(fn, let)];
+        type_sums(fn, storage[id]);
     }
     CoreArithmetic *made = arena_new_of(arena, CoreArithmetic);
     *made = (CoreArithmetic){.storage = (const uint8_t *const *)storage,

@@ -273,6 +273,39 @@ static void states_take_values(void **state) {
     }
 }
 
+// Gradients 3, 2, 2 are scaled down to the norm 1; smaller ones stay as they are.
+static void clipping(void **state) {
+    (void)state;
+    const double data[] = {1, 0.125};
+    static const char program[] =
+        "dim B <= 8\n"
+        "module Two {\n"
+        "  param a : ℝ init ones\n"
+        "  param b : ℝ[2] init ones\n"
+        "  fn apply(x : ℝ[batch: B]) -> ℝ[batch: B] = 3 * a * x + 2 * sum(b) * x\n"
+        "}\n"
+        "optimizer clipped {\n  clip = 1\n  next g : g * min(1, clip / norm(g))\n"
+        "  next p : p - g\n}\n"
+        "fn loss(p : params Two, x : ℝ[batch: B]) -> ℝ = sum(Two.apply(p, x))\n"
+        "training run {\n  model = Two\n  loss = loss\n  optimizer = clipped\n"
+        "  data = stream \"data.psk.d\" |> batch(B = 1)\n  steps = 2\n}\n";
+    const double norm = sqrt(9 + 4 + 4);
+    for (uint32_t backend = RT_REF; backend <= RT_NATIVE; backend++) {
+        Run run;
+        open_run(&run);
+        write_data(&run, 2, 1, data);
+        make_trainer(&run, program, &(Choice){.backend = (RtBackend)backend, .arithmetic = "f64"});
+        const CoreValue *leaf = rt_trainer_parameters(run.trainer)->parts;
+        step(&run);
+        assert_float_equal(tensor_get(&leaf[0].tensor, 0), 1 - 3 / norm, 1e-15);
+        assert_float_equal(tensor_get(&leaf[1].tensor, 1), 1 - 2 / norm, 1e-15);
+        step(&run);
+        assert_float_equal(tensor_get(&leaf[0].tensor, 0), 1 - 3 / norm - 0.375, 1e-15);
+        assert_float_equal(tensor_get(&leaf[1].tensor, 1), 1 - 2 / norm - 0.25, 1e-15);
+        close_run(&run);
+    }
+}
+
 // ---- bits -------------------------------------------------------------------------------------
 
 enum { SAMPLES = 37, WIDTH = 5 };
@@ -468,11 +501,11 @@ static void states_of_other_runs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_adamw),      cmocka_unit_test(schedules),
-        cmocka_unit_test(states_take_values),   cmocka_unit_test(one_run_one_result),
-        cmocka_unit_test(memory_is_constant),   cmocka_unit_test(not_finite),
-        cmocka_unit_test(resumed_runs),         cmocka_unit_test(checkpoint_of_state),
-        cmocka_unit_test(states_of_other_runs),
+        cmocka_unit_test(values_of_adamw),     cmocka_unit_test(schedules),
+        cmocka_unit_test(states_take_values),  cmocka_unit_test(clipping),
+        cmocka_unit_test(one_run_one_result),  cmocka_unit_test(memory_is_constant),
+        cmocka_unit_test(not_finite),          cmocka_unit_test(resumed_runs),
+        cmocka_unit_test(checkpoint_of_state), cmocka_unit_test(states_of_other_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
