@@ -37,8 +37,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/support"))
 sys.dont_write_bytecode = True
 from cases import run_cases  # noqa: E402
-from documents import (Document, language_faults, matches, missing_codes,  # noqa: E402
-                       parse_script)
+from documents import (Document, matches, missing_codes, parse_script,  # noqa: E402
+                       table_faults)
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 TIMEOUT = 540
@@ -195,8 +195,8 @@ class Suite:
         table = (ROOT / "src/base/diag.def").read_text("utf-8")
         results = [(f"docs/codes/{code}", FAILED if why else PASSED, f"{code} {why}")
                    for code, why in missing_codes(errors, table)]
-        return results + [(f"docs/language/{name}", FAILED if why else PASSED, why)
-                          for name, why in language_faults(ROOT)]
+        return results + [(f"docs/tables/{name}", FAILED if why else PASSED, why)
+                          for name, why in table_faults(ROOT)]
 
     def codes(self):
         yield "codes", self.run_codes

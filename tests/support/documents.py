@@ -11,7 +11,7 @@ In what is printed `[..]` stands for any text within a line, a line `…` or `..
 The blocks of a document run in order in one scratch folder, in which examples/, corpus/, std/ and
 tests/ are the repository's. In docs/errors.md every code of diag.def has a section, which raises it
 or says why it shows no example. The grammar of docs/language.md is that of parse.c, and the page
-names every builtin and reserved word.
+names every builtin and reserved word; docs/architecture.md has the include order of the script.
 """
 import os
 import pathlib
@@ -181,8 +181,8 @@ def missing_codes(errors, table):
         yield code, "is in docs/errors.md and not in diag.def"
 
 
-def language_faults(root):
-    """(name, what docs/language.md says otherwise than the sources; empty: nothing) pairs."""
+def table_faults(root):
+    """(name, what a document says otherwise than the sources; empty: nothing) pairs."""
     language = (root / "docs/language.md").read_text("utf-8")
     source = (root / "src/syntax/parse.c").read_text("utf-8")
     grammar = re.search(r"^//   program .*?(?=^//$)", source, re.M | re.S).group()
@@ -194,3 +194,9 @@ def language_faults(root):
         names = re.findall(pattern, (root / table).read_text("utf-8"), re.M)
         missing = [name for name in names if not re.search(rf"`[^`]*\b{name}\b[^`]*`", language)]
         yield table, f"not named in the page: {' '.join(missing)}" if missing or not names else ""
+    architecture = (root / "docs/architecture.md").read_text("utf-8")
+    order = (root / "scripts/include-order.sh").read_text("utf-8")
+    for stage, below in re.findall(r"^allow (\w+)(.*)$", order, re.M):
+        row = re.search(rf"^\| `{stage}` \|.*\|(.*)\|$", architecture, re.M)
+        good = row and row.group(1).strip() in (below.strip(), "all")
+        yield f"order/{stage}", "" if good else f"{stage} may include:{below}"
