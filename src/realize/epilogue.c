@@ -28,11 +28,11 @@ static const char *failing(const CoreProgram *program, CoreFnId id, CoreLetId pr
         return "not one let alone reads the product";
     const CoreLet *add = core_let(fn, e->add);
     if (add->prim != CORE_add)
-        return "the let that reads the product is no add";
+        return "the let that reads the product is not an add";
     CoreLetId left = core_operand(fn, e->add, 0), right = core_operand(fn, e->add, 1);
     e->other = left == product ? right : left;
     if (!is_tensor(program, fn, e->other))
-        return "the add's other operand is no tensor";
+        return "the add's other operand is not a tensor";
     if (!core_let_launches(fn, e->add, arithmetic->fusion) ||
         (arithmetic->fusion && fn->group && fn->group[e->add] != CORE_NO_GROUP))
         return "the add is a member of a fusion group";

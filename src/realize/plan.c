@@ -75,8 +75,8 @@ static bool find_nest(Program *p, RlzStated *stated) {
     const CoreFn *fn = found ? core_fn(p->core, stated->fn) : NULL;
     if (found && core_let_launches(fn, stated->let, p->arithmetic->fusion))
         return true;
-    Diag *made =
-        refuse(p->plan, stated->span, str_format(arena, "condition 1: `%s` is no nest", site.at));
+    Diag *made = refuse(p->plan, stated->span,
+                        str_format(arena, "condition 1: `%s` is not a nest", site.at));
     if (found && fn->group && fn->group[stated->let] != CORE_NO_GROUP) {
         Str root = core_site_text(p->core, stated->fn, fn->group[stated->let], arena);
         diag_note(made, "it is a member of the fusion group whose nest is `%s`", root.at);

@@ -61,7 +61,7 @@ static bool read_entry(const RtPath *path, const char *name, json_t *value, Entr
     entry->rank = (uint32_t)json_array_size(shape);
     for (uint32_t i = 0; i < entry->rank; i++)
         if (!natural(json_array_get(shape, i), &entry->extent[i]))
-            return rt_malformed(path, "the shape of `%s` is no list of lengths", name);
+            return rt_malformed(path, "the shape of `%s` is not a list of lengths", name);
     int64_t begin, end;
     uint64_t bytes;
     if (!natural(json_array_get(offsets, 0), &begin) ||
@@ -140,7 +140,7 @@ static bool read_bytes(const RtPath *path, const RtBytes *bytes, uint32_t *count
     bool read =
         json_is_object(header)
             ? read_object(path, header, cursor, count, tensors)
-            : rt_malformed(path, "its header is no JSON object: %s",
+            : rt_malformed(path, "its header is not a JSON object: %s",
                            header ? "it is another value"
                                   : rt_shown(path->arena, error.text, strlen(error.text)).at);
     json_decref(header);

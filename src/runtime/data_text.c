@@ -160,7 +160,7 @@ static bool read_table(const RtPath *path, const json_t *list, RtCharacters *cha
         ucs4_t code;
         if (!text || size == 0 || u8_mbtoucr(&code, text, size) != (int)size ||
             (i > 0 && characters->code[i - 1] >= code))
-            return rt_malformed(path, "character %u is no single one, or out of order", i);
+            return rt_malformed(path, "character %u is not a single one, or is out of order", i);
         characters->code[i] = code;
     }
     return true;

@@ -170,8 +170,9 @@ static bool take_type(Reader *reader) {
         } else if (!str_is(word, "Real")) {
             return refuse(
                 reader,
-                word.size ? str_format(reader->path->arena, ": `%s` is no type of data", word.at).at
-                          : " needs `ℝ`, `idx`, `params` or `(`");
+                word.size
+                    ? str_format(reader->path->arena, ": `%s` is not a type of data", word.at).at
+                    : " needs `ℝ`, `idx`, `params` or `(`");
         }
     }
     if (!take_axes(reader, &leaf))
