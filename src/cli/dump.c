@@ -7,9 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef enum Stage { TOKENS, TREE, CORE, REALIZE, PLAN, KERNEL, C_TEXT, LLVM, ASM, STAGES } Stage;
-static const char *const stage_text[STAGES] = {"tokens", "tree", "core", "realize", "plan",
-                                               "kernel", "c",    "llvm", "asm"};
+typedef enum Stage {
+    TOKENS,
+    TREE,
+    CORE,
+    REALIZE,
+    PLAN,
+    SPACE,
+    KERNEL,
+    C_TEXT,
+    LLVM,
+    ASM,
+    STAGES
+} Stage;
+static const char *const stage_text[STAGES] = {"tokens", "tree",   "core", "realize", "plan",
+                                               "space",  "kernel", "c",    "llvm",    "asm"};
 
 static bool stage_of_text(const char *text, Stage *stage) {
     if (strcmp(text, "sched") == 0)
@@ -29,7 +41,7 @@ static int unknown_stage(CliArgs *args, const char *text) {
     Str near = nearest_spelling(args->arena, str_of(text), names, STAGES);
     return cli_usage(args,
                      "there is no stage `%s`%s%s%s\nthe stages are tokens, tree, core, realize (or "
-                     "sched), plan, kernel, c, llvm, asm",
+                     "sched), plan, space, kernel, c, llvm, asm",
                      text, near.size ? "; did you mean `" : "", near.at, near.size ? "`?" : "");
 }
 
@@ -135,7 +147,8 @@ static int run(CliArgs *args) {
     Stage stage;
     if (!text)
         return cli_usage(
-            args, "which stage? --stage tokens, tree, core, realize, plan, kernel, c, llvm, asm");
+            args,
+            "which stage? --stage tokens, tree, core, realize, plan, space, kernel, c, llvm, asm");
     if (!stage_of_text(text, &stage))
         return unknown_stage(args, text);
     switch (stage) {
@@ -148,6 +161,8 @@ static int run(CliArgs *args) {
         return cli_dump_realize(args);
     case PLAN:
         return cli_dump_plan(args);
+    case SPACE:
+        return cli_dump_space(args);
     default:
         return dump_kernels(args, stage);
     }
@@ -155,9 +170,10 @@ static int run(CliArgs *args) {
 
 static const CliOption options[] = {
     {"stage", CLI_TEXT, "STAGE",
-     "tokens, tree, core, realize (or sched), plan, kernel, c, llvm, asm"},
+     "tokens, tree, core, realize (or sched), plan, space, kernel, c, llvm, asm"},
     CLI_ENTRY_OPTIONS,
     {"explain", CLI_FLAG, NULL, "realize: why values did not join a fusion group"},
+    {"nest", CLI_TEXT, "NEST", "space: the nest whose layouts are listed"},
     {"native", CLI_FLAG, NULL, "plan: the layouts of native code, not of the interpreter"},
     {"format", CLI_TEXT, "F", "realize: text (default), dot or json"},
     {0},
@@ -169,7 +185,8 @@ const CliCommand cli_command_dump = {
     .summary = "show a program at a stage of the compiler",
     .details =
         "tokens, tree and core need the source alone. realize shows fusion groups and nests,\n"
-        "with layouts where the entry's dimensions are given; plan writes them as a plan.\n"
+        "with layouts where the entry's dimensions are given; plan writes them as a plan,\n"
+        "space lists the layouts that a nest can have.\n"
         "kernel, c, llvm and asm show the\n"
         "kernels of an entry at given dimensions: kernel as the interpreter runs them, llvm and\n"
         "asm as this machine does.",

@@ -4,6 +4,7 @@
 #include "cli/execute.h"
 #include "core/dump.h"
 #include "realize/dump.h"
+#include "realize/space.h"
 
 #include <stdio.h>
 
@@ -128,6 +129,65 @@ int cli_dump_plan(CliArgs *args) {
     RtProgram *program = status ? NULL : cli_entry_build(&entry);
     if (program)
         put_plan(&entry, program);
+    cli_entry_close(&entry);
+    return status ? status : cli_report(args);
+}
+
+// ---- spaces -------------------------------------------------------------------------------------
+
+static void put_space(CliEntry *entry, Str key, const RtLaunch *launch) {
+    Arena *arena = entry->args->arena;
+    const RtOptions *options = &entry->options;
+    RlzMachine machine = {options->target, pool_workers(options->pool), true};
+    RlzLayout *points, *modified;
+    uint32_t count = rlz_space_core(launch->nest, &machine, arena, &points);
+    uint32_t last = count - 1;
+    while (last > 0 && points[last].row_wise)
+        last--;
+    uint32_t more = rlz_space_modified(launch->nest, &machine, &points[last], arena, &modified);
+    printf("%s: %u points on target %u with %u workers\n", key.at, count, machine.target,
+           machine.workers);
+    for (uint32_t i = 0; i < count; i++)
+        printf("  %s\n", rlz_layout_text(launch->nest, &points[i], arena).at);
+    printf("%s with modifiers, each two values of which meet: %u\n",
+           rlz_layout_text(launch->nest, &points[last], arena).at, more);
+    for (uint32_t i = 0; i < more; i++)
+        printf("  %s\n", rlz_layout_text(launch->nest, &modified[i], arena).at);
+}
+
+// The launch that --nest names, at its shape or the first one.
+static int dump_space(CliEntry *entry, const RtProgram *program) {
+    CliArgs *args = entry->args;
+    const char *wanted = cli_text(args, "nest");
+    Map *seen = map_new(args->arena);
+    Vec(Str) keys = {0};
+    for (uint32_t i = 0; i < rt_launch_count(program); i++) {
+        const RtLaunch *launch = rt_launch_at(program, i);
+        Str key, site = core_site_text(entry->core, launch->fn, launch->let, args->arena);
+        launch_key(entry, launch, seen, &key);
+        if (str_is(site, wanted) || str_is(key, wanted)) {
+            put_space(entry, key, launch);
+            return CLI_FINE;
+        }
+        vec_push(args->arena, &keys, site);
+    }
+    Str near = nearest_spelling(args->arena, str_of(wanted), keys.at, keys.count);
+    return cli_usage(args, "the entry launches no nest `%s`%s%s%s", wanted,
+                     near.size ? "; did you mean `" : "", near.at, near.size ? "`?" : "");
+}
+
+int cli_dump_space(CliArgs *args) {
+    if (!cli_text(args, "nest"))
+        return cli_usage(args, "which nest? --nest NAME, as --stage realize prints it");
+    CliEntry entry;
+    int status = cli_entry_open(args, &entry);
+    if (!status)
+        status = cli_entry_shapes(&entry);
+    if (!status)
+        status = cli_entry_backend(&entry, RT_KERNEL, RT_TO_COUNT);
+    RtProgram *program = status ? NULL : cli_entry_build(&entry);
+    if (program)
+        status = dump_space(&entry, program);
     cli_entry_close(&entry);
     return status ? status : cli_report(args);
 }

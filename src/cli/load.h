@@ -10,5 +10,6 @@ bool cli_consts(CliArgs *args, uint32_t *count, ChkConst **consts);
 // `presk dump --stage realize`: groups, nests, layouts.
 int cli_dump_realize(CliArgs *args);
 int cli_dump_plan(CliArgs *args);
+int cli_dump_space(CliArgs *args);
 
 #endif

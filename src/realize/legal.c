@@ -34,7 +34,7 @@ static void check_divides(Check *c, RlzDecision decision, int64_t step, int64_t 
 static void check_axis(Check *c, RlzRole role, RlzDecision decision, int64_t step) {
     if (step > 1 && rlz_nest_axis(c->nest, role) < 0)
         refuse(c, 3, decision,
-               str_format(c->arena, "the nest has no axis %s, so that only 1 is legal there",
+               str_format(c->arena, "the nest has no axis %s, so that only the default is legal",
                           rlz_role_text(role)));
 }
 
@@ -48,6 +48,8 @@ static void check_division(Check *c) {
     check_axis(c, RLZ_J, RLZ_DECISION_TILE, layout->tile[1]);
     check_axis(c, RLZ_K, RLZ_DECISION_KBLOCK, layout->kblock);
     check_axis(c, RLZ_I, RLZ_DECISION_IBLOCK, layout->iblock);
+    check_axis(c, RLZ_I, RLZ_DECISION_PREFETCH, layout->prefetch ? 2 : 1);
+    check_axis(c, RLZ_K, RLZ_DECISION_UNROLL, layout->unroll);
     check_divides(c, RLZ_DECISION_TILE, layout->tile[0], rlz_nest_extent(c->nest, RLZ_I), "I");
     check_divides(c, RLZ_DECISION_TILE, layout->tile[1], rlz_nest_extent(c->nest, RLZ_J), "J");
     if (layout->kblock)
