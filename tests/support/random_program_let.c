@@ -261,6 +261,21 @@ static CoreLetId make_reduction(Gen *g, CorePrim prim) {
     return gen_emit(g, prim, 1, &x, &attr, 0);
 }
 
+static bool is_number(const Gen *g, const CoreType *type) {
+    (void)g;
+    return type->kind == CORE_REAL && type->rank == 0;
+}
+
+static CoreLetId make_square_sum(Gen *g) {
+    CoreLetId operands[2] = {gen_find(g, gen_is_tensor), gen_find(g, is_number)};
+    if (operands[1] == RANDOM_NONE)
+        operands[1] = gen_make_scalar(g);
+    if (operands[0] == RANDOM_NONE || operands[1] == RANDOM_NONE)
+        return RANDOM_NONE;
+    CoreAttr attr = {.axes = (UINT64_C(1) << gen_type(g, operands[0])->rank) - 1};
+    return gen_emit(g, CORE_square_sum, 2, operands, &attr, 0);
+}
+
 static CoreLetId make_argmax(Gen *g, CoreLetId x, uint32_t axis) {
     return gen_emit(g, CORE_argmax, 1, &x, &(CoreAttr){.axis = axis}, 0);
 }
@@ -466,6 +481,8 @@ CoreLetId gen_make(Gen *g, CorePrim prim) {
         return x == RANDOM_NONE ? x : make_permute(g, x, false);
     case CORE_argmax:
         return make_row(g, prim);
+    case CORE_square_sum:
+        return make_square_sum(g);
     case CORE_tree:
     case CORE_dot_vjp_l:
     case CORE_dot_vjp_r:

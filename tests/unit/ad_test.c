@@ -58,6 +58,8 @@ static const Primitive primitives[] = {
      "fn f(x : ℝ[a: 3, b: 5], w : ℝ[1]) -> ℝ = sum(sum(x, b) * w) * sum(mean(x, b) * w)"},
     {CORE_mean, -1, 1,
      "fn f(x : ℝ[a: 3, b: 5, c: 2], w : ℝ[b: 5]) -> ℝ = sum(w * mean(x, a, c) ^ 2) * mean(x)"},
+    {CORE_square_sum, -1, 1,
+     "fn f(x : ℝ[a: 3, b: 5], w : ℝ[a: 3]) -> ℝ = norm(x) * norm(sum(w * x, b)) + norm(sum(x))"},
     {CORE_reduce_max, -1, 1,
      "fn f(x : ℝ[a: 3, b: 5, c: 2], w : ℝ[b: 5]) -> ℝ = sum(w * max(x, a, c)) + sum(x * max(x, b, "
      "keep = true)) + max(x)"},

@@ -115,6 +115,11 @@ static const Case cases[] = {
     {"ℝ[B]", "ℝ", "sum %0 over 1", "!needs axes that it has"},
     {"ℝ[B, T]", "ℝ", "argmax %0 over 1", "idx[T][B]"},
     {"ℝ[..., T]", "ℝ", "argmax %0 over 0", "!not along `...`"},
+    {"ℝ[..., T], ℝ", "ℝ", "square_sum %0 %1 over 0 1", "ℝ"},
+    {"ℝ, ℝ", "ℝ", "square_sum %0 %1 over", "ℝ"},
+    {"ℝ[B, T], ℝ", "ℝ", "square_sum %0 %1 over 0", "!takes all axes and begins at one number"},
+    {"ℝ[B], ℝ[B]", "ℝ", "square_sum %0 %1 over 0", "!begins at one number, not ℝ[B]"},
+    {"ℝ[B]", "ℝ", "square_sum %0 over 0", "!takes 2 operands"},
     // rows
     {"ℝ[B, T]", "ℝ", "softmax %0 over 1", "ℝ[B, T]"},
     {"ℝ[B, T], idx[2][T]", "ℝ", "softmax %0 %1 over 1", "ℝ[B, T]"},
