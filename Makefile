@@ -21,7 +21,7 @@ UNITS   := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
 .PHONY: all deps demo test unit asan fuzz bench bench-maths format format-check deps-check realize sched \
-        plan-check peers clean help install
+        plan-check exact peers clean help install
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
@@ -110,6 +110,11 @@ demo: all ## the course GPT's forward pass and loss on real text, natively
 
 realize sched: all ## the fusion partition of the corpus GPT (sched is its old name)
 	@$(BUILD)/presk dump $(GPT) --stage realize $(SMALL)
+
+$(BUILD)/exact: tests/exact.c $(BUILD)/libsupport.a $(BUILD)/libpresk.a
+	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libsupport.a $(BUILD)/libpresk.a -o $@ $(LIBS)
+exact: all $(BUILD)/exact ## every layout of many nests against the scalar kernel, bit for bit
+	@$(BUILD)/exact
 
 plan-check: all ## stating a default changes no kernel, byte for byte
 	@scripts/plan-check.sh $(BUILD)/presk

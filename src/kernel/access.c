@@ -209,10 +209,10 @@ static void check_scratch(const Checker *c, const Access *load) {
 // different iterations differ: their difference is C·Δs + Δsmall modulo M, it is smaller than M, so
 // it would have to be 0, but |Δsmall| ≤ W < |C| ≤ |C·Δs|. Terms with a coefficient of at least
 // |C|·n are the big ones. M is their greatest common divisor, and that of the least distance of at
-// least |C|·n between offsets: the rows of a tile, which no loop runs over. Without any, M is
-// infinite.
-// Tail loops must stay outside the interval of the split ones, modulo M. The proof is for all
-// accesses to the buffer at once; kernels for which it does not go through are refused.
+// least |C|·n between offsets: the rows of a tile, which no loop runs over. The lanes of a vector
+// are a term of their own, with its stride as the coefficient. Without any, M is infinite. Tail
+// loops must stay outside the interval of the split ones, modulo M. The proof is for all accesses
+// to the buffer at once; kernels for which it does not go through are refused.
 
 typedef struct Split {
     const Checker *c;
@@ -253,6 +253,9 @@ static void find_modulus(Split *split, const Access *access) {
         if (term->value != split->index && step >= size_of(split->coefficient) * split->count)
             split->modulus = divisor(split->modulus, step);
     }
+    Wide lane = size_of(access->address->lane_stride);
+    if (lanes_of(split->c, access->at) > 1 && lane >= size_of(split->coefficient) * split->count)
+        split->modulus = divisor(split->modulus, lane);
 }
 
 // The least distance of at least |C|·n from the first offset, 0: there is none.
@@ -276,6 +279,8 @@ static Wide row_distance(const Split *split, uint32_t buffer) {
 // The interval of offset, small terms and lanes.
 static Range small_range(const Split *split, const Access *access) {
     Range range = range_of_lanes(access->address, lanes_of(split->c, access->at));
+    if (split->modulus && access->address->lane_stride % split->modulus == 0)
+        range = (Range){0, 0};
     Wide offset = access->address->offset;
     for (uint32_t i = 0; i < access->address->count; i++) {
         const KrnTerm *term = &split->c->kernel->terms.at[access->address->first + i];

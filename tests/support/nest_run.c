@@ -55,6 +55,13 @@ static bool same_element(const Data *a, const Data *b, int64_t i) {
     return isnan(dtype_get(a->type, a->at, i)) && isnan(dtype_get(b->type, b->at, i));
 }
 
+bool data_same(const Data *a, const Data *b, int64_t *at) {
+    for (*at = 0; *at < a->count; ++*at)
+        if (!same_element(a, b, *at))
+            return false;
+    return true;
+}
+
 // ---- nests --------------------------------------------------------------------------------------
 
 TestNest *nest_new(Arena *arena, RlzKind kind, CorePrim prim, DType storage) {

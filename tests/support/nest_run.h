@@ -22,6 +22,8 @@ typedef struct Data {
 Data data_new(Arena *arena, DType type, int64_t count);
 void data_fill(Data *data, Random *random, int64_t range, bool special); // range: of indices
 bool data_guarded(const Data *data); // the guard words are as they were
+// Bits agree, NaN with NaN whatever the payload; else *at is the first element that differs.
+bool data_same(const Data *a, const Data *b, int64_t *at);
 
 // A nest under construction: operands are in row-major order of the axes named by letters (a: axis
 // 0, b: axis 1 …), so "cb" is a matrix whose rows run along axis 2.

@@ -1,0 +1,29 @@
+// A fixed sample of every nest's space, bit for bit against the scalar kernel; all of it is `make
+// exact`.
+#include "support/exact.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void a_sample_of_every_space(void **state) {
+    (void)state;
+    static Context c;
+    context_init(&c);
+    ExactReport r = exact_run(&c, 2500, false);
+    if (r.failure.size)
+        fail_msg("%s", r.failure.at);
+    assert_true(r.nests > 300);
+    assert_true(r.texts >= 2000);
+    assert_true(r.native >= r.texts * 9 / 10);
+    assert_true(r.split > r.texts / 4);
+    context_free(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_sample_of_every_space)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
