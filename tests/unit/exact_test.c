@@ -13,7 +13,7 @@ static void a_sample_of_every_space(void **state) {
     (void)state;
     static Context c;
     context_init(&c);
-    ExactReport r = exact_run(&c, 2500, false);
+    ExactReport r = exact_run(&c, 3000, false);
     if (r.failure.size)
         fail_msg("%s", r.failure.at);
     assert_true(r.nests > 300);
