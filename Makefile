@@ -87,7 +87,8 @@ bench: all $(BUILD)/bench/launch $(BUILD)/bench/elementwise ## the promised spee
 bench-maths: $(BUILD)/bench/maths ## the errors of the elementwise functions (an hour; STRIDE=17 samples)
 	@nice $< $(or $(STRIDE),1)
 
-test: all unit ## run all tests; the last line says how many passed
+test: ## run all tests; the last line says how many passed
+	@$(MAKE) --no-print-directory -j$$(nproc) all unit
 	@python3 tests/run.py --build $(BUILD)
 
 bless: all ## accept the current output of every golden test
@@ -101,7 +102,8 @@ GPT     := corpus/nlp/05_gpt.psk
 SMALL   := --const D=64 --const H=2 --const L=2
 TEXT    ?= /usr/share/common-licenses/GPL-3
 
-demo: all ## the course GPT's forward pass and loss on real text, natively
+demo: ## the course GPT's forward pass and loss on real text, natively
+	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(BUILD)/presk data text $(TEXT) --vocab 92 -o out/text.psk.d
 	@$(BUILD)/presk run $(GPT) --entry loss --batch 0 --seed 0
 	@echo
