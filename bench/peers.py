@@ -3,8 +3,10 @@
 
 The PyTorch side is the same program, written by hand below: the same parameters (saved by
 `presk run --save-values`), the same real text, erf gelu, biases, mask, shapes. Outputs and loss must
-agree, relative to each tensor's largest value, to 1e-12 in f64 and 1e-5 in f32. Then the forward
-passes are raced: short bursts in turn, the ratio taken within each round.
+agree, relative to each tensor's largest value, to 1e-12 in f64 and 1e-5 in f32. The gradient of the
+loss in every parameter must agree with autograd's to 1e-10 in f64, relative to the tensor's largest
+value or a thousandth of the largest of all. Then the forward passes are raced: short bursts in turn,
+the ratio taken within each round.
 
 Run by `make peers`, which installs Debian's python3-torch.
 """
@@ -26,6 +28,7 @@ import torch.nn.functional as F
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYPES = {"F64": torch.float64, "F32": torch.float32}
 LIMIT = {"f64": 1e-12, "f32": 1e-5}
+GRADIENT_LIMIT = 1e-10
 
 
 def read_safetensors(path):
@@ -98,9 +101,10 @@ def cross_entropy(logits, y):
 # ---- the comparison --------------------------------------------------------------------------
 
 class Case:
-    def __init__(self, name, source, arguments, model, output):
+    def __init__(self, name, source, arguments, model, output, gradient=True):
         self.name, self.source, self.arguments = name, source, arguments
         self.model, self.output = model, output  # the output's entry
+        self.gradient = gradient  # is it small enough for one?
 
 
 def presk(*arguments):
@@ -140,6 +144,31 @@ def check(case, realization, folder):
     return worst <= LIMIT[realization], p, x, y
 
 
+def check_gradient(case, folder, p, x, y):
+    """The gradient of the loss at the values that `check` has saved."""
+    presk("run", case.source, *case.arguments, "--realize", "f64", "--seed", "0", "--entry",
+          "loss.grad", "-o", f"{folder}/grad.safetensors")
+    ours = read_safetensors(f"{folder}/grad.safetensors")
+    for tensor in p.values():
+        tensor.requires_grad_(True)
+    loss = cross_entropy(case.model(p, x), y.long())
+    loss.backward()
+    theirs = {name: tensor.grad for name, tensor in p.items()}
+    top = max(float(tensor.abs().max()) for tensor in theirs.values())
+    worst, where = 0.0, ""
+    for name, tensor in theirs.items():
+        unit = max(float(tensor.abs().max()), 1e-3 * top)
+        relative = float((ours["1." + name] - tensor).abs().max()) / unit
+        if relative >= worst:
+            worst, where = relative, name
+    fine = worst <= GRADIENT_LIMIT and difference(ours["0"], loss.detach()) <= LIMIT["f64"]
+    print(f"  {case.name:12} f64  gradient of {len(theirs)} tensors differs by {worst:.2e} "
+          f"({where}; limit {GRADIENT_LIMIT:.0e})  {'ok' if fine else 'TOO LARGE'}", flush=True)
+    for tensor in p.values():
+        tensor.requires_grad_(False)
+    return fine
+
+
 def race(case, p, x, y, folder, rounds, threads):
     """Median over rounds of PyTorch's time over ours, for the loss (forward pass)."""
     torch.set_num_threads(threads)
@@ -171,7 +200,7 @@ def race(case, p, x, y, folder, rounds, threads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7, help="rounds of a race; 0: none")
     options = parser.parse_args()
     text = ROOT / "out/text.psk.d"
     if not text.exists():
@@ -182,7 +211,7 @@ def main():
         Case("small GPT", "corpus/nlp/05_gpt.psk", small, lambda p, x: gpt(p, x, 2), "GPT.apply"),
         Case("course GPT", "corpus/nlp/05_gpt.psk",
              ["--dim", "B=2", "--dim", "T=128", "--batch", "0"], lambda p, x: gpt(p, x, 6),
-             "GPT.apply"),
+             "GPT.apply", gradient=False),
         Case("MLP", "corpus/vision/01_mlp.psk", ["--dim", "B=32"], mlp, "logits"),
     ]
     print(f"PyTorch {torch.__version__}, OPENBLAS_CORETYPE={os.environ.get('OPENBLAS_CORETYPE', '')}")
@@ -192,7 +221,9 @@ def main():
             with tempfile.TemporaryDirectory(prefix="presk-peers-") as folder:
                 fine, p, x, y = check(case, realization, folder)
                 good = good and fine
-                if realization == "f32":
+                if realization == "f64" and case.gradient:
+                    good = check_gradient(case, folder, p, x, y) and good
+                if realization == "f32" and options.rounds:
                     for threads in sorted({1, os.cpu_count() or 1}):
                         race(case, p, x, y, folder, options.rounds, threads)
     print("all within the limits" if good else "some differences are too large")
