@@ -63,7 +63,8 @@ static void bench_open(Bench *bench, KrnOp op, bool wide, int64_t shift, uint32_
     for (uint32_t i = 0; i < krn_arity(op); i++) {
         KrnIndex at = krn_index(buffer[i], 0);
         krn_index_add(&at, 1, index);
-        value[i] = unpack(&b, op >= KRN_ZIP_LOW ? 'F' : rules[op][i], wide, krn_load(&b, &at, lanes, 1));
+        value[i] =
+            unpack(&b, op >= KRN_ZIP_LOW ? 'F' : rules[op][i], wide, krn_load(&b, &at, lanes, 1));
     }
     bool shifts = op == KRN_SHL || op == KRN_SHR;
     KrnValue result = shifts               ? krn_shift(&b, op, value[0], shift)
