@@ -146,7 +146,9 @@ class Suite:
             yield f"cli/{script.stem}", lambda s=script: self.run_cli(s)
 
     def environment(self):
-        return dict(os.environ, ROOT=str(ROOT), LC_ALL="C.UTF-8", TERM="dumb",
+        # Under the sanitizer, memory that is refused is refused as it is without it.
+        return dict({"ASAN_OPTIONS": "allocator_may_return_null=1"}, **os.environ)\
+            | dict(ROOT=str(ROOT), LC_ALL="C.UTF-8", TERM="dumb",
                     PATH=f"{self.build}:{os.environ['PATH']}",
                     PRESK_CACHE=str(self.build / "test-cache"))
 

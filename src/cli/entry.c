@@ -231,12 +231,11 @@ static int fill(CliEntry *entry, uint32_t parameter, bool zeros, uint64_t seed) 
 int cli_entry_shapes(CliEntry *entry) {
     if (!rt_bind_dims_done(entry->binding))
         return cli_report(entry->args);
-    for (uint32_t i = 0; i < entry->binding->fn->params; i++) {
-        int status = fill(entry, i, true, 0);
-        if (status)
-            return status;
-    }
-    entry->values = STR("zeros");
+    for (uint32_t i = 0; i < entry->binding->fn->params; i++)
+        if (!rt_bind_shapes(entry->binding, i, entry->arithmetic->inputs,
+                            entry->arithmetic->params))
+            return cli_report(entry->args);
+    entry->values = STR("shapes");
     return CLI_FINE;
 }
 

@@ -52,7 +52,7 @@ int cli_entry_plan(CliEntry *entry);
 // Binds inputs and parameters: those given, the rest drawn or zero; all dimensions have values
 // afterwards.
 int cli_entry_values(CliEntry *entry);
-// The same with zeros and no files, for commands that need shapes only.
+// The same without files and memory, for commands that need shapes only.
 int cli_entry_shapes(CliEntry *entry);
 // Sets options for a backend: pool, native code. `depth` as in RtOptions.
 int cli_entry_backend(CliEntry *entry, RtBackend backend, RtDepth depth);

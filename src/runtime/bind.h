@@ -22,6 +22,7 @@ typedef struct RtBinding {
     int64_t pack[RANK_MAX];
     CoreValue *arguments; // by parameter
     bool *given;
+    uintptr_t addresses; // given out by rt_bind_shapes
 } RtBinding;
 
 // The entry of this name; null with a diagnostic that lists the nearest (E6004).
@@ -47,6 +48,9 @@ uint32_t rt_bind_find(RtBinding *binding, Str name);
 bool rt_bind_draw(RtBinding *binding, uint32_t parameter, DType inputs, DType params,
                   uint64_t seed);
 bool rt_bind_zeros(RtBinding *binding, uint32_t parameter, DType inputs, DType params);
+// Types and extents without memory, for a program that is built to look at or to count: data are
+// addresses that tell arguments apart and hold nothing.
+bool rt_bind_shapes(RtBinding *binding, uint32_t parameter, DType inputs, DType params);
 
 // Every dimension that the entry's types mention has a value within its bound; all extents that
 // were given agree.

@@ -1,12 +1,19 @@
-// Parameters that were not given: drawn or zero.
+// Parameters that were not given: drawn, zero, or shapes alone.
 #include "runtime/bind.h"
 #include "runtime/init.h"
 
 typedef struct Fill {
-    bool zeros;
+    enum { DRAWN, ZEROS, SHAPES } how;
     uint64_t seed;
     DType inputs, params;
 } Fill;
+
+// A shape's data is an address that no other has and that holds nothing.
+static Tensor tensor_for(RtBinding *b, const Fill *fill, DType type, const Shape *shape) {
+    if (fill->how == SHAPES)
+        return (Tensor){.type = type, .shape = *shape, .data = (void *)(b->addresses += 64)};
+    return tensor_new(b->arena, type, shape->rank, shape->extent);
+}
 
 static bool fill_input(RtBinding *b, uint32_t parameter, const Fill *fill) {
     Shape shape;
@@ -15,8 +22,8 @@ static bool fill_input(RtBinding *b, uint32_t parameter, const Fill *fill) {
         return false;
     DType type = range ? dtype_of_bound((uint64_t)range) : fill->inputs;
     Tensor *tensor = &b->arguments[parameter].tensor;
-    *tensor = tensor_new(b->arena, type, shape.rank, shape.extent);
-    if (!fill->zeros)
+    *tensor = tensor_for(b, fill, type, &shape);
+    if (fill->how == DRAWN)
         rt_init_input(arena_heap(b->arena), rt_bind_name(b, parameter), (uint64_t)range, fill->seed,
                       tensor);
     return true;
@@ -34,8 +41,8 @@ static bool fill_tree(RtBinding *b, uint32_t parameter, const Fill *fill) {
         if (!rt_bind_leaf_shape(b, &leaves[i], span, &shape))
             return false;
         part->type = leaves[i].type;
-        part->tensor = tensor_new(b->arena, fill->params, shape.rank, shape.extent);
-        if (!fill->zeros &&
+        part->tensor = tensor_for(b, fill, fill->params, &shape);
+        if (fill->how == DRAWN &&
             !rt_init_leaf(b->core, &leaves[i], b->by_dim, fill->seed, &part->tensor, span))
             return false;
     }
@@ -48,11 +55,16 @@ static bool fill_parameter(RtBinding *b, uint32_t parameter, const Fill *fill) {
 }
 
 bool rt_bind_draw(RtBinding *b, uint32_t parameter, DType inputs, DType params, uint64_t seed) {
-    Fill fill = {.seed = seed, .inputs = inputs, .params = params};
+    Fill fill = {.how = DRAWN, .seed = seed, .inputs = inputs, .params = params};
     return fill_parameter(b, parameter, &fill);
 }
 
 bool rt_bind_zeros(RtBinding *b, uint32_t parameter, DType inputs, DType params) {
-    Fill fill = {.zeros = true, .inputs = inputs, .params = params};
+    Fill fill = {.how = ZEROS, .inputs = inputs, .params = params};
+    return fill_parameter(b, parameter, &fill);
+}
+
+bool rt_bind_shapes(RtBinding *b, uint32_t parameter, DType inputs, DType params) {
+    Fill fill = {.how = SHAPES, .inputs = inputs, .params = params};
     return fill_parameter(b, parameter, &fill);
 }
