@@ -14,22 +14,40 @@ import sys
 import time
 
 
-def kill(seed, times, state, command):
-    draw = random.Random(seed)
-    killed = 0
-    while killed < times:
+def kill_at_random(draw, times, longest, state, command):
+    """How often the run was killed before it was done, and how often it went on from a state."""
+    resumed = 0
+    for killed in range(times):
         again = ["--resume"] if os.path.exists(state) else []
+        resumed += len(again)
         process = subprocess.Popen(command + again, stdout=subprocess.DEVNULL)
         try:
-            process.wait(draw.uniform(0.01, 0.3))
-            break  # it was done before the moment came
+            process.wait(draw.uniform(0, longest))
+            return killed, resumed
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
-            killed += 1
+    return times, resumed
+
+
+def kill(seed, times, state, checkpoint, command):
+    # A quick machine is done before it has been killed often: then all begins anew, with less time
+    # between the kills.
+    draw, longest = random.Random(seed), 0.3
+    while True:
+        killed, resumed = kill_at_random(draw, times, longest, state, command)
+        if killed >= times // 2 and resumed:
+            break
+        if killed < times // 2:
+            longest *= 0.7
+        else:
+            longest *= 1.6  # a slow machine has not come to its first state
+        for path in (state, checkpoint):
+            if os.path.exists(path):
+                os.remove(path)
     again = ["--resume"] if os.path.exists(state) else []
     status = subprocess.call(command + again, stdout=subprocess.DEVNULL)
-    print("killed often enough" if killed >= times // 2 else f"killed {killed} times only")
+    print("killed often enough")
     return status
 
 
@@ -49,5 +67,5 @@ command = sys.argv[sys.argv.index("--") + 1:]
 if sys.argv[1] == "kill":
     checkpoint = command[command.index("--checkpoint") + 1]
     sys.exit(kill(int(sys.argv[2]), int(sys.argv[3]), checkpoint.replace(".psk.d", ".state.psk.d"),
-                  command))
+                  checkpoint, command))
 sys.exit(twice(command))
