@@ -202,11 +202,11 @@ static void print_json(CliEntry *entry, const RtProgram *program, Times times, u
         "{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:I, s:f, s:o}", "entry",
         name_c(entry->args->context->names, entry->binding->fn->name), "backend",
         cli_backend_text(entry->options.backend), "realization", entry->realization->name.at,
-        "plan", cli_plan_text(entry, program).at, "threads", (int)pool_workers(entry->options.pool),
-        "runs", (int)runs, "median_s", times.median, "min_s", times.min, "p90_s", times.p90,
-        "launches", (int)summary.launches, "flops", summary.flops, "bytes", summary.bytes,
-        "peak_bytes", (json_int_t)summary.peak_bytes, "compile_s", summary.compile_seconds, "nests",
-        nests);
+        "plan", cli_plan_text(entry, program, NULL).at, "threads",
+        (int)pool_workers(entry->options.pool), "runs", (int)runs, "median_s", times.median,
+        "min_s", times.min, "p90_s", times.p90, "launches", (int)summary.launches, "flops",
+        summary.flops, "bytes", summary.bytes, "peak_bytes", (json_int_t)summary.peak_bytes,
+        "compile_s", summary.compile_seconds, "nests", nests);
     if (other->against)
         json_object_set_new(object, "vs",
                             json_pack("{s:s, s:f, s:f, s:f}", "against", other->against, "ratio",
@@ -222,7 +222,7 @@ static void print_times(CliEntry *entry, const RtProgram *program, Times times, 
                         const Race *other) {
     RtSummary summary = rt_summary(program);
     Arena *arena = entry->args->arena;
-    printf("  plan        %s\n", cli_plan_text(entry, program).at);
+    printf("  plan        %s\n", cli_plan_text(entry, program, NULL).at);
     printf("  time        %s (median of %u; fastest %s, nine tenths within %s)\n",
            cli_seconds_text(arena, times.median).at, runs, cli_seconds_text(arena, times.min).at,
            cli_seconds_text(arena, times.p90).at);

@@ -31,7 +31,7 @@ static void put_nests(CliEntry *entry, const RtProgram *program) {
     RtSummary summary = rt_summary(program);
     printf("nests of %s: %u launches, %u kernels, plan %s\n",
            name_c(entry->args->context->names, entry->binding->fn->name), summary.launches,
-           summary.kernels, cli_plan_text(entry, program).at);
+           summary.kernels, cli_plan_text(entry, program, NULL).at);
     if (entry->plan && entry->plan->profile.size)
         printf("  profile %s\n", entry->plan->profile.at);
     for (uint32_t i = 0; i < rt_launch_count(program); i++) {

@@ -47,9 +47,8 @@ void cli_print_header(const CliEntry *entry) {
     printf("%s  values      %s\n", *before == ',' ? "\n" : "", entry->values.at);
 }
 
-Str cli_plan_text(CliEntry *entry, const RtProgram *program) {
+static uint64_t hash_layouts(CliEntry *entry, const RtProgram *program, uint64_t hash) {
     Arena *arena = entry->args->arena;
-    uint64_t hash = entry->options.target;
     for (uint32_t i = 0; i < rt_launch_count(program); i++) {
         const RtLaunch *launch = rt_launch_at(program, i);
         Str site = core_site_text(entry->core, launch->fn, launch->let, arena);
@@ -59,6 +58,14 @@ Str cli_plan_text(CliEntry *entry, const RtProgram *program) {
         hash = hash_bytes(shape.at, shape.size, hash);
         hash = hash_bytes(layout.at, layout.size, hash);
     }
+    return hash;
+}
+
+Str cli_plan_text(CliEntry *entry, const RtProgram *program, const RtProgram *other) {
+    Arena *arena = entry->args->arena;
+    uint64_t hash = hash_layouts(entry, program, entry->options.target);
+    if (other)
+        hash = hash_layouts(entry, other, hash);
     return str_format(arena, "%s %016llx", entry->plan ? entry->plan->path.at : "default",
                       (unsigned long long)hash);
 }

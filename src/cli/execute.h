@@ -36,8 +36,9 @@ CliDifference cli_compare_results(CliEntry *entry, const CoreValue *a, const Cor
 // In one line.
 void cli_print_difference(const CliDifference *difference, const char *name_a, const char *name_b);
 
-// The plan by name and the hash of every layout as it was resolved: "default 3fa4…".
-Str cli_plan_text(CliEntry *entry, const RtProgram *program);
+// The plan by name and the hash of every layout as it was resolved, in one program or two (`other`
+// may be null): "default 3fa4…".
+Str cli_plan_text(CliEntry *entry, const RtProgram *program, const RtProgram *other);
 
 // "1.5 ms", "12.3 MB".
 Str cli_seconds_text(Arena *arena, double seconds);

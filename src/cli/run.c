@@ -33,7 +33,7 @@ static void print_summary(CliEntry *entry, const CliExecution *execution) {
         return;
     }
     RtSummary summary = rt_summary(execution->program);
-    printf("  plan        %s\n", cli_plan_text(entry, execution->program).at);
+    printf("  plan        %s\n", cli_plan_text(entry, execution->program, NULL).at);
     printf("  launches    %u", summary.launches);
     if (entry->arithmetic->fusion)
         printf(" (%u without fusion)", launches_without_fusion(entry));

@@ -78,14 +78,9 @@ static int resume(CliTrainRun *run) {
 }
 
 static Str plan_of(CliTrainRun *run) {
-    CliArgs *args = args_of(run);
     if (!run->trainer->gradient)
         return STR("none");
-    Str gradient = cli_plan_text(&run->training.entry, run->trainer->gradient);
-    Str update = cli_plan_text(&run->training.entry, run->trainer->update);
-    uint64_t hash = hash_bytes(gradient.at, gradient.size, 0);
-    hash = hash_bytes(update.at, update.size, hash);
-    return str_format(args->arena, "default %016llx", (unsigned long long)hash);
+    return cli_plan_text(&run->training.entry, run->trainer->gradient, run->trainer->update);
 }
 
 static int open(CliArgs *args, CliTrainRun *run) {

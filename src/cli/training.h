@@ -12,6 +12,9 @@
     {"dim", CLI_LIST, "X=n", "the value of a dimension, in place of the block's"},                 \
         {"const", CLI_LIST, "X=value", "another value for a constant of the program"},             \
         {"realize", CLI_TEXT, "R", "the arithmetic: f64, f32 (default), bf16 or @FILE"},           \
+        {"plan", CLI_TEXT, "P", "arithmetic and layouts: @FILE, or default"},                      \
+        {"retarget", CLI_FLAG, NULL,                                                               \
+         "drop what a plan for another target has and this one lacks"},                            \
         {"backend", CLI_TEXT, "B", "ref, kernel or native (default)"},                             \
         {"fusion", CLI_TEXT, "on|off", "fusion groups (default on)"},                              \
         {"threads", CLI_NUMBER, "N", "workers (default PRESK_THREADS, else the machine's)"}, {     \

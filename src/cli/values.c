@@ -359,7 +359,7 @@ void cli_json_result(CliEntry *entry, const CliExecution *execution, uint32_t co
         json_object_set_new(object, "peak_bytes", json_integer((json_int_t)summary.peak_bytes));
         json_object_set_new(object, "compile_seconds", json_real(summary.compile_seconds));
         json_object_set_new(object, "plan",
-                            json_string(cli_plan_text(entry, execution->program).at));
+                            json_string(cli_plan_text(entry, execution->program, NULL).at));
     }
     if (difference)
         json_object_set_new(object, "compare", difference_json(difference, other));

@@ -253,8 +253,11 @@ bool rt_trainer_launches(RtTrainer *trainer, const CoreArithmetic *arithmetic,
                          RtTrainLaunches *launches) {
     const RtBinding *loss = loss_of(trainer);
     RtOptions options = trainer->spec.options;
-    options.backend = RT_KERNEL;
+    if (options.backend == RT_REF)
+        options.backend = RT_KERNEL;
     options.depth = RT_TO_COUNT;
+    if (arithmetic->fusion != options.arithmetic->fusion)
+        options.plan = NULL; // its sites are checked for one of the two
     options.arithmetic = arithmetic;
     CoreValue *step = arena_copy(trainer->arena, trainer->arguments,
                                  (trainer->states + 2) * sizeof *trainer->arguments);
