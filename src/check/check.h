@@ -24,8 +24,9 @@ typedef struct ChkStage { // one stage of the data pipeline
 
 typedef struct ChkSetting {
     Name name;
-    const Rational *value; // null where it is a name
-    Str text;
+    const Rational *value; // null where it is a name or a schedule
+    CoreScalar schedule;   // of the step `t`: a hyperparameter's; else 0
+    Str text;              // a name, or a schedule as it is written
     Span span;
 } ChkSetting;
 

@@ -249,16 +249,42 @@ static ChkDecl *optimizer_decl(Training *t) {
     return NULL;
 }
 
+static Str source_text(Training *t, SynId expr) {
+    const Source *source = source_get(&t->chk->context->sources, t->body.unit->source);
+    Span span = chk_node(&t->body, expr)->span;
+    return str_copy(t->chk->arena, source->text.at + span.begin, span.end - span.begin);
+}
+
+// A hyperparameter's value: a number, or an expression of the step `t`.
+static void hyper(Training *t, SynId expr, ChkSetting *made) {
+    Chk *chk = t->chk;
+    ChkBody body = t->body;
+    ChkValue step =
+        chk_scalar_value(core_scalar_hyper(chk->core, chk->n_t), chk_node(&t->body, expr)->span);
+    body.scope = chk_bind(chk, body.scope, chk->n_t, step);
+    CoreScalar scalar = chk_scalar_expr(&body, expr);
+    if (!scalar)
+        return;
+    if (core_scalar(chk->core, scalar)->kind == CORE_SCALAR_RATIONAL) {
+        made->value = core_scalar(chk->core, scalar)->rational;
+    } else {
+        made->schedule = scalar;
+        made->text = source_text(t, expr);
+    }
+}
+
 static void setting(Training *t, SynId item, uint32_t hyper_count, const ChkHyper *hypers) {
     Chk *chk = t->chk;
     const SynNode *node = chk_node(&t->body, item);
     ChkSetting made = {.name = node->name, .span = node->name_span};
-    bool known = false;
+    bool known = false, word_of_block = false;
     Vec(Name) names = {0};
     for (uint32_t i = 0; i < COUNT_OF(item_words); i++)
         vec_push(chk->arena, &names, name_of_c(chk->context->names, item_words[i]));
     for (uint32_t i = 0; i < COUNT_OF(setting_words); i++)
-        known = known || str_is(name_str(chk->context->names, node->name), setting_words[i]);
+        word_of_block =
+            word_of_block || str_is(name_str(chk->context->names, node->name), setting_words[i]);
+    known = word_of_block;
     for (uint32_t i = 0; i < hyper_count; i++) {
         known = known || hypers[i].name == node->name;
         vec_push(chk->arena, &names, hypers[i].name);
@@ -275,14 +301,12 @@ static void setting(Training *t, SynId item, uint32_t hyper_count, const ChkHype
         return;
     }
     SynId expr = chk_child(&t->body, item, 0);
-    if (str_is(name_str(chk->context->names, node->name), "metric")) {
-        const SynNode *path = chk_node(&t->body, expr);
-        const Source *source = source_get(&chk->context->sources, t->body.unit->source);
-        made.text = str_copy(chk->arena, source->text.at + path->span.begin,
-                             path->span.end - path->span.begin);
-    } else {
+    if (str_is(name_str(chk->context->names, node->name), "metric"))
+        made.text = source_text(t, expr);
+    else if (word_of_block)
         made.value = chk_rational_expr(&t->body, expr);
-    }
+    else
+        hyper(t, expr, &made);
     vec_push(chk->arena, &t->out->settings, made);
 }
 

@@ -117,6 +117,38 @@ static int choose_realization(CliEntry *entry) {
     return CLI_FINE;
 }
 
+uint32_t cli_hypers(CliArgs *args, const ChkTraining *block, RtHyper **hypers) {
+    static const char *const others[] = {"epochs", "steps", "metric"};
+    uint32_t count = 0;
+    *hypers = arena_array(args->arena, RtHyper, block->settings.count + 1);
+    for (uint32_t i = 0; i < block->settings.count; i++) {
+        const ChkSetting *setting = &block->settings.at[i];
+        bool hyper = true;
+        for (uint32_t j = 0; j < COUNT_OF(others); j++)
+            hyper = hyper && !str_is(name_str(args->context->names, setting->name), others[j]);
+        if (!hyper)
+            continue;
+        (*hypers)[count++] = (RtHyper){
+            .name = setting->name,
+            .value = setting->value ? rational_round(setting->value, F64) : 0,
+            .schedule = setting->schedule,
+            .text = setting->text,
+            .span = setting->span,
+        };
+    }
+    return count;
+}
+
+// A step outside training is the first.
+static void set_hypers(CliEntry *entry) {
+    const ChkTraining *block = &entry->compiled.program->training;
+    RtHyper *hypers = NULL;
+    bool step = block->present && block->step == entry->binding->id;
+    entry->hypers = (RtHypers){.core = entry->core, .dims = entry->binding->by_dim, .step = 1};
+    entry->hypers.count = step ? cli_hypers(entry->args, block, &hypers) : 0;
+    entry->hypers.at = hypers;
+}
+
 int cli_entry_open(CliArgs *args, CliEntry *entry) {
     *entry = (CliEntry){.args = args};
     uint32_t count;
@@ -128,8 +160,10 @@ int cli_entry_open(CliArgs *args, CliEntry *entry) {
         return cli_report(args);
     entry->core = entry->compiled.program->core;
     int status = choose_entry(entry);
-    if (!status)
-        status = choose_realization(entry);
+    if (status)
+        return status;
+    set_hypers(entry);
+    status = choose_realization(entry);
     if (!status)
         status = bind_dims(entry);
     return status ? status : bind_pack(entry);
@@ -186,6 +220,8 @@ int cli_entry_backend(CliEntry *entry, RtBackend backend, RtDepth depth) {
     options->depth = depth;
     options->arithmetic = entry->arithmetic;
     options->dims = entry->binding->by_dim;
+    options->hyper = rt_hyper_value;
+    options->hyper_data = &entry->hypers;
     if (backend != RT_REF && !rlz_realization_lowers(args->context, entry->realization))
         return cli_report(args);
     int status = choose_target(entry);

@@ -6,6 +6,7 @@
 #include "driver.h"
 #include "runtime/bind.h"
 #include "runtime/runtime.h"
+#include "runtime/train.h"
 
 // Options that every command with an entry has.
 #define CLI_ENTRY_OPTIONS                                                                          \
@@ -41,7 +42,8 @@ typedef struct CliEntry {
     RlzRealization *realization;
     CoreArithmetic *arithmetic;
     RtOptions options;
-    Str values; // where the values come from, in words for the header
+    RtHypers hypers; // of the block's optimizer at step 1, where its step is the entry
+    Str values;      // where the values come from, in words for the header
 } CliEntry;
 
 // Compiles the program, reads the realization, finds the entry and binds --dim and --pack. A status
@@ -60,6 +62,9 @@ void cli_entry_close(CliEntry *entry);
 
 // Builds the program of the entry; null: said why.
 RtProgram *cli_entry_build(CliEntry *entry);
+
+// The hyperparameters as a training block sets them.
+uint32_t cli_hypers(CliArgs *args, const ChkTraining *block, RtHyper **hypers);
 
 bool cli_backend_of_text(const char *text, RtBackend *backend);
 const char *cli_backend_text(RtBackend backend);

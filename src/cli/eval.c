@@ -66,7 +66,7 @@ static Str metric_name(const Evaluation *e) {
         return str_of(stated);
     const ChkTraining *block = e->training.block;
     for (uint32_t i = 0; i < block->settings.count; i++)
-        if (block->settings.at[i].text.size)
+        if (str_is(name_str(args_of(e)->context->names, block->settings.at[i].name), "metric"))
             return block->settings.at[i].text;
     return STR("");
 }

@@ -89,7 +89,9 @@ static int execute_reference(CliEntry *entry, CliExecution *execution) {
     CoreEval eval = {.program = entry->core,
                      .arithmetic = entry->arithmetic,
                      .dims = b->by_dim,
-                     .arena = entry->args->arena};
+                     .arena = entry->args->arena,
+                     .hyper = entry->options.hyper,
+                     .hyper_data = entry->options.hyper_data};
     Shown shown = {.entry = entry};
     progress_begin(&shown.progress, "evaluating", entry->args->quiet);
     if (shown.progress.enabled) {

@@ -3,6 +3,7 @@
 #include "cli/execute.h"
 #include "cli/train_run.h"
 
+#include <math.h>
 #include <signal.h>
 
 // The one global of presk: a signal handler has nothing else to write to.
@@ -50,8 +51,7 @@ static int make_trainer(CliTrainRun *run) {
                         .options = entry->options,
                         .realization = entry->realization,
                         .stream = &training->stream,
-                        .hyper_count = run->hypers,
-                        .hypers = run->hyper,
+                        .hypers = {.count = run->hypers, .at = run->hyper},
                         .seed = (uint64_t)cli_number(args, "seed", 0),
                         .check_finite = cli_flag(args, "check-finite")};
     run->trainer = rt_trainer_new(args->arena, &spec);
@@ -148,6 +148,8 @@ static int loop(CliTrainRun *run) {
             status = cli_report(args);
             break;
         }
+        if (isnan(run->loss))
+            run->loss = NAN; // one sign, however it came about
         cli_curve_add(&run->curve, run->loss);
         cli_train_log_add(run);
         show(run, &progress, scratch);

@@ -55,9 +55,8 @@ void cli_train_print_header(CliTrainRun *run) {
     for (uint32_t i = 0; i < run->hypers; i++)
         printf("%s %s = %s", i ? "," : ":",
                name_c(args_of(run)->context->names, run->hyper[i].name),
-               run->hyper[i].schedule
-                   ? core_scalar_text(run->trainer->core, run->hyper[i].schedule, arena).at
-                   : str_of_double(arena, run->hyper[i].value).at);
+               run->hyper[i].schedule ? run->hyper[i].text.at
+                                      : str_of_double(arena, run->hyper[i].value).at);
     printf("\n  plan        %s\n", run->plan.at);
     fflush(stdout);
 }

@@ -10,26 +10,6 @@ static CliArgs *args_of(const CliTrainRun *run) {
 
 // ---- hyperparameters --------------------------------------------------------------------------
 
-static const char *const run_words[] = {"epochs", "steps", "metric"};
-
-static bool is_hyper(const Names *names, const ChkSetting *setting) {
-    for (uint32_t i = 0; i < COUNT_OF(run_words); i++)
-        if (str_is(name_str(names, setting->name), run_words[i]))
-            return false;
-    return true;
-}
-
-static void block_hypers(CliTrainRun *run) {
-    const ChkTraining *block = run->training.block;
-    run->hyper = arena_array(args_of(run)->arena, RtHyper, block->settings.count + 1);
-    for (uint32_t i = 0; i < block->settings.count; i++) {
-        const ChkSetting *setting = &block->settings.at[i];
-        if (is_hyper(args_of(run)->context->names, setting))
-            run->hyper[run->hypers++] =
-                (RtHyper){setting->name, rational_round(setting->value, F64), 0};
-    }
-}
-
 static int set_hyper(CliTrainRun *run, const char *text) {
     CliArgs *args = args_of(run);
     const Names *names = args->context->names;
@@ -95,7 +75,7 @@ static int choose_steps(CliTrainRun *run) {
 int cli_train_settings(CliTrainRun *run) {
     CliArgs *args = args_of(run);
     const ChkTraining *block = run->training.block;
-    block_hypers(run);
+    run->hypers = cli_hypers(args, block, &run->hyper);
     const char **texts;
     uint32_t count = cli_list(args, "set", args->arena, &texts);
     for (uint32_t i = 0; i < count; i++) {

@@ -10,20 +10,19 @@
 
 // ---- hyperparameters --------------------------------------------------------------------------
 
-static bool hyper_value(void *data, Name name, double *value) {
-    RtTrainer *trainer = data;
-    if (name == trainer->t) {
-        *value = (double)(trainer->steps + 1);
+bool rt_hyper_value(void *data, Name name, double *value) {
+    const RtHypers *hypers = data;
+    if (str_is(name_str(hypers->core->context->names, name), "t")) {
+        *value = (double)hypers->step;
         return true;
     }
-    for (uint32_t i = 0; i < trainer->spec.hyper_count; i++) {
-        const RtHyper *hyper = &trainer->spec.hypers[i];
+    for (uint32_t i = 0; i < hypers->count; i++) {
+        const RtHyper *hyper = &hypers->at[i];
         if (hyper->name != name)
             continue;
         *value = hyper->value;
-        return !hyper->schedule ||
-               core_scalar_value(trainer->core, hyper->schedule, trainer->spec.loss->by_dim,
-                                 hyper_value, trainer, F64, value);
+        return !hyper->schedule || core_scalar_value(hypers->core, hyper->schedule, hypers->dims,
+                                                     rt_hyper_value, data, F64, value);
     }
     return false;
 }
@@ -119,10 +118,13 @@ RtTrainer *rt_trainer_new(Arena *arena, const RtTrainSpec *spec) {
     trainer->spec = *spec;
     trainer->core = spec->loss->core;
     trainer->arena = arena;
-    trainer->t = name_of_c(trainer->core->context->names, "t");
+    RtHypers *hypers = &trainer->spec.hypers;
+    hypers->core = trainer->core;
+    hypers->dims = spec->loss->by_dim;
+    hypers->step = 1;
     trainer->spec.options.dims = spec->loss->by_dim;
-    trainer->spec.options.hyper = hyper_value;
-    trainer->spec.options.hyper_data = trainer;
+    trainer->spec.options.hyper = rt_hyper_value;
+    trainer->spec.options.hyper_data = hypers;
     trainer->leaves = rt_bind_leaves(spec->loss, 0, &trainer->leaf);
     if (!make_values(trainer))
         return NULL;
@@ -205,7 +207,26 @@ static bool run_update(RtTrainer *trainer, CoreEval *eval) {
     return result.parts != NULL;
 }
 
+static bool hypers_are_finite(RtTrainer *trainer) {
+    RtHypers *hypers = &trainer->spec.hypers;
+    hypers->step = trainer->steps + 1;
+    for (uint32_t i = 0; i < hypers->count; i++) {
+        const RtHyper *hyper = &hypers->at[i];
+        double value;
+        if (rt_hyper_value(hypers, hyper->name, &value) && isfinite(value))
+            continue;
+        Arena *arena = trainer->core->context->arena;
+        Diag *made = diag(&trainer->core->context->diags, E6003, hyper->span,
+                          hyper->schedule ? hyper->text.at : str_of_double(arena, hyper->value).at);
+        diag_note(made, "it is that of step %llu", (unsigned long long)hypers->step);
+        return false;
+    }
+    return true;
+}
+
 static bool run_step(RtTrainer *trainer, CoreEval *eval, double *loss) {
+    if (!hypers_are_finite(trainer))
+        return false;
     double began = clock_seconds();
     RtStream *stream = trainer->spec.stream;
     uint64_t first = trainer->steps % stream->batches * (uint64_t)stream->spec.batch;
@@ -231,8 +252,8 @@ bool rt_trainer_step(RtTrainer *trainer, double *loss) {
                      .arithmetic = trainer->spec.options.arithmetic,
                      .dims = loss_of(trainer)->by_dim,
                      .arena = scratch,
-                     .hyper = hyper_value,
-                     .hyper_data = trainer};
+                     .hyper = rt_hyper_value,
+                     .hyper_data = &trainer->spec.hypers};
     FloatEnv saved;
     float_env_enter(&saved);
     bool done = run_step(trainer, &eval, loss);

@@ -29,12 +29,25 @@ bool rt_read_batch(RtBinding *binding, RtStream *stream, uint64_t epoch, uint64_
 
 // ---- training ---------------------------------------------------------------------------------
 
-// A hyperparameter: a number, or a schedule of `t` and other hyperparameters.
+// A hyperparameter in double precision: a number, or a schedule of the step `t`.
 typedef struct RtHyper {
     Name name;
     double value;
     CoreScalar schedule; // 0: `value`
+    Str text;            // a schedule as it is written
+    Span span;
 } RtHyper;
+
+// Hyperparameters at a step (from 1); the schedules' dimensions have their values in `dims`.
+typedef struct RtHypers {
+    CoreProgram *core;
+    const int64_t *dims;
+    uint32_t count;
+    const RtHyper *at;
+    uint64_t step;
+} RtHypers;
+// A CoreHyper whose data is an RtHypers.
+bool rt_hyper_value(void *hypers, Name name, double *value);
 
 typedef struct RtTrainSpec {
     // The loss: every dimension bound, its batch by rt_bind_batch; the trainer fills it, and sets
@@ -45,9 +58,8 @@ typedef struct RtTrainSpec {
     RtOptions options;       // dims, hyper and update are the trainer's
     const RlzRealization *realization;
     RtStream *stream;
-    uint32_t hyper_count;
-    const RtHyper *hypers;
-    uint64_t seed; // of the initial parameters
+    RtHypers hypers; // their number and values; the rest is the trainer's
+    uint64_t seed;   // of the initial parameters
     bool check_finite;
 } RtTrainSpec;
 
@@ -67,7 +79,6 @@ typedef struct RtTrainer {
     RtProgram *gradient, *update; // null on the reference backend
     uint32_t copies;              // leaves that the step could not write in place
     uint64_t steps;               // done
-    Name t;
     RtTrainTimes times;
 } RtTrainer;
 
@@ -75,8 +86,8 @@ typedef struct RtTrainer {
 // outlive it; everything in `spec` is kept, not copied.
 RtTrainer *rt_trainer_new(Arena *arena, const RtTrainSpec *spec);
 // One step; *loss is that of its batch before the step. False with a diagnostic: a batch that
-// cannot be read, a hyperparameter without a value (E6003), or, where check_finite is set, a loss
-// that is not finite (E6201): then the parameters are as they were.
+// cannot be read, a hyperparameter without a finite value (E6003), or, where check_finite is set, a
+// loss that is not finite (E6201): then the parameters are as they were.
 bool rt_trainer_step(RtTrainer *trainer, double *loss);
 const CoreValue *rt_trainer_parameters(const RtTrainer *trainer);
 // The epoch (from 1) of the next step.

@@ -144,9 +144,14 @@ static void make_trainer(Run *run, const char *program, const Choice *choice) {
     RtHyper *hypers = arena_array(run->arena, RtHyper, block->settings.count);
     uint32_t count = 0;
     for (uint32_t i = 0; i < block->settings.count; i++)
-        if (block->settings.at[i].value)
-            hypers[count++] = (RtHyper){block->settings.at[i].name,
-                                        rational_round(block->settings.at[i].value, F64), 0};
+        if (block->settings.at[i].value || block->settings.at[i].schedule) {
+            const ChkSetting *setting = &block->settings.at[i];
+            hypers[count++] = (RtHyper){
+                .name = setting->name,
+                .value = setting->value ? rational_round(setting->value, F64) : 0,
+                .schedule = setting->schedule,
+            };
+        }
     RtTrainSpec spec = {.loss = loss,
                         .gradient = run->compiled.gradient,
                         .step = block->step,
@@ -154,8 +159,7 @@ static void make_trainer(Run *run, const char *program, const Choice *choice) {
                         .options = run->options,
                         .realization = run->realization,
                         .stream = &run->stream,
-                        .hyper_count = count,
-                        .hypers = hypers,
+                        .hypers = {.count = count, .at = hypers},
                         .seed = choice->seed};
     run->trainer = rt_trainer_new(run->arena, &spec);
     assert_good(run, run->trainer != NULL);
@@ -224,18 +228,22 @@ static void values_of_adamw(void **state) {
         }
 }
 
-// Gradient descent with a rate that falls with the step: 1 − 0.5 · 0.5 / 1, then + 0.25 · 0.5 / 2.
+// Gradient descent with a rate that falls with the step, by the optimizer or by the block:
+// 1 − 0.5 · 0.5 / 1, then + 0.25 · 0.5 / 2.
 static void schedules(void **state) {
     (void)state;
     const double gradient[] = {0.5, -0.25};
-    static const char program[] = STRAIGHT("optimizer falling {\n  first = 0.25\n"
-                                           "  rate = 2 * first / t\n  next p : p - rate * g\n}\n",
-                                           "  optimizer = falling\n");
-    for (uint32_t backend = RT_REF; backend <= RT_NATIVE; backend++) {
+    static const char *const programs[] = {
+        STRAIGHT("optimizer falling {\n  first = 0.25\n"
+                 "  rate = 2 * first / t\n  next p : p - rate * g\n}\n",
+                 "  optimizer = falling\n"),
+        STRAIGHT("", "  optimizer = optim.sgd\n  lr = min(9, 1 / 2) / t * (1 + cos(0 * t)) / 2\n"),
+    };
+    for (uint32_t i = 0; i < 2 * (RT_NATIVE + 1); i++) {
         Run run;
         open_run(&run);
         write_data(&run, 2, 1, gradient);
-        make_trainer(&run, program, &(Choice){.backend = (RtBackend)backend});
+        make_trainer(&run, programs[i % 2], &(Choice){.backend = (RtBackend)(i / 2)});
         step(&run);
         assert_float_equal(parameter(&run), 0.75, 0);
         step(&run);
