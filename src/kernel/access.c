@@ -203,7 +203,8 @@ static void check_scratch(const Checker *c, const Access *load) {
 
 // ---- launches that do not meet --------------------------------------------------------------
 //
-// The address of an access in the split loop is  C·s + big + small,  where s counts the split
+// All accesses to an output that stand in a split loop stand in the same one. The address of such
+// an access is  C·s + big + small,  where s counts the split
 // loop's iterations, the big terms are multiples of M, and small (with offset and lane) lies in an
 // interval of width W over all accesses. If W < |C| and |C|·(n − 1) + W < M, then two addresses of
 // different iterations differ: their difference is C·Δs + Δsmall modulo M, it is smaller than M, so
@@ -211,11 +212,12 @@ static void check_scratch(const Checker *c, const Access *load) {
 // |C|·n are the big ones. M is their greatest common divisor, and that of the least distance of at
 // least |C|·n between offsets: the rows of a tile, which no loop runs over. The lanes of a vector
 // are a term of their own, with its stride as the coefficient. Without any, M is infinite. Tail
-// loops must stay outside the interval of the split ones, modulo M. The proof is for all accesses
+// loops must stay outside the interval of the split one, modulo M. The proof is for all accesses
 // to the buffer at once; kernels for which it does not go through are refused.
 
 typedef struct Split {
     const Checker *c;
+    uint32_t loop;
     KrnValue index;
     Wide coefficient, count, modulus; // modulus 0: infinite
 } Split;
@@ -265,7 +267,7 @@ static Wide row_distance(const Split *split, uint32_t buffer) {
     Wide least = 0;
     for (uint32_t i = 0; i < c->accesses.count; i++) {
         const Access *access = &c->accesses.at[i];
-        if (access->address->buffer != buffer || access->region != c->v->split)
+        if (access->address->buffer != buffer || access->region != split->loop)
             continue;
         first = first ? first : access->address;
         Wide distance = size_of((Wide)access->address->offset - first->offset);
@@ -314,7 +316,7 @@ static bool split_range(Split *split, uint32_t buffer, Range *range) {
     bool any = false;
     for (uint32_t i = 0; i < c->accesses.count; i++) {
         const Access *access = &c->accesses.at[i];
-        if (!is_of(access, buffer) || access->region != c->v->split)
+        if (!is_of(access, buffer) || access->region != split->loop)
             continue;
         Wide coefficient = split_coefficient(split, access);
         if (any && coefficient != split->coefficient)
@@ -322,15 +324,16 @@ static bool split_range(Split *split, uint32_t buffer, Range *range) {
         split->coefficient = coefficient;
         any = true;
     }
-    for (uint32_t i = 0; i < c->accesses.count; i++) {
+    for (uint32_t i = 0; i < c->accesses.count && split->count > 1; i++) {
         if (is_of(&c->accesses.at[i], buffer))
             find_modulus(split, &c->accesses.at[i]);
     }
-    split->modulus = divisor(split->modulus, row_distance(split, buffer));
+    if (split->count > 1)
+        split->modulus = divisor(split->modulus, row_distance(split, buffer));
     any = false;
     for (uint32_t i = 0; i < c->accesses.count; i++) {
         const Access *access = &c->accesses.at[i];
-        if (!is_of(access, buffer) || access->region != c->v->split)
+        if (!is_of(access, buffer) || access->region != split->loop)
             continue;
         Range one = reduced(split, small_range(split, access), 0);
         range->low = any ? MIN(range->low, one.low) : one.low;
@@ -353,34 +356,49 @@ static bool tail_misses(const Split *split, const Access *access, Range window) 
     return tail.low > window.high && tail.high < window.low + split->modulus;
 }
 
-static void check_buffer_split(const Checker *c, uint32_t buffer) {
-    const KrnLoop *loop = &c->kernel->loops.at[c->v->split];
-    Split split = {.c = c, .index = loop->loop, .count = krn_loop_count(loop)};
+// The split loop that touches an output; KRN_NO_LOOP: tail loops alone do, or it was refused.
+static uint32_t split_loop_of(const Checker *c, uint32_t buffer) {
     const char *name = name_c(c->kernel->names, c->kernel->buffers.at[buffer].name);
-    bool used = false;
+    uint32_t found = KRN_NO_LOOP;
     for (uint32_t i = 0; i < c->accesses.count; i++) {
         const Access *access = &c->accesses.at[i];
         if (!is_of(access, buffer))
             continue;
-        used |= access->region == c->v->split;
-        if (access->region == KRN_NO_LOOP)
+        if (access->region == KRN_NO_LOOP) {
             krn_fault(c->v, access->at, "touches output %%%s in every launch of a split kernel",
                       name);
+        } else if (c->kernel->loops.at[access->region].share == KRN_SPLIT) {
+            if (found != KRN_NO_LOOP && found != access->region)
+                krn_fault(c->v, access->at, "touches output %%%s, as another split loop does",
+                          name);
+            found = access->region;
+        }
     }
-    if (!used || split.count <= 1 || c->v->errors.size)
+    return c->v->errors.size ? KRN_NO_LOOP : found;
+}
+
+static void check_buffer_split(const Checker *c, uint32_t buffer) {
+    uint32_t number = split_loop_of(c, buffer);
+    if (number == KRN_NO_LOOP)
+        return;
+    const KrnLoop *loop = &c->kernel->loops.at[number];
+    Split split = {.c = c, .loop = number, .index = loop->loop, .count = krn_loop_count(loop)};
+    const char *name = name_c(c->kernel->names, c->kernel->buffers.at[buffer].name);
+    if (c->kernel->split_count <= 1)
         return;
     Range one = {0, 0};
     bool same = split_range(&split, buffer, &one);
     Range window = window_of(&split, one);
-    if (!same || one.high - one.low >= size_of(split.coefficient) ||
-        (split.modulus && window.high - window.low >= split.modulus)) {
+    bool apart = same && one.high - one.low < size_of(split.coefficient) &&
+                 (!split.modulus || window.high - window.low < split.modulus);
+    if (split.count > 1 && !apart) {
         krn_fault(c->v, loop->loop,
                   "iterations of the split loop may touch the same element of %%%s", name);
         return;
     }
     for (uint32_t i = 0; i < c->accesses.count; i++) {
         const Access *access = &c->accesses.at[i];
-        if (is_of(access, buffer) && access->region != c->v->split &&
+        if (is_of(access, buffer) && access->region != number &&
             !tail_misses(&split, access, window))
             krn_fault(c->v, access->at, "touches elements of %%%s that the split loop may touch",
                       name);
@@ -405,7 +423,7 @@ void krn_verify_accesses(Verifier *v) {
         if (role == KRN_SCRATCH)
             check_scratch(&c, access);
     }
-    for (uint32_t i = 0; i < kernel->buffers.count && v->split != KRN_NO_LOOP; i++) {
+    for (uint32_t i = 0; i < kernel->buffers.count && v->has_split; i++) {
         if (kernel->buffers.at[i].role == KRN_OUT)
             check_buffer_split(&c, i);
     }

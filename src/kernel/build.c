@@ -200,6 +200,7 @@ KrnValue krn_loop(KrnBuilder *b, int64_t begin, int64_t end, int64_t step, KrnSh
                     .end = end,
                     .step = step,
                     .share = share,
+                    .before = share == KRN_SPLIT ? kernel->split_count : 0,
                     .loop = value,
                     .first = kernel->carries.count,
                     .count = count};
@@ -214,7 +215,7 @@ KrnValue krn_loop(KrnBuilder *b, int64_t begin, int64_t end, int64_t step, KrnSh
     vec_push(kernel->arena, &kernel->loops, loop);
     vec_push(kernel->arena, &b->open, number);
     if (share == KRN_SPLIT)
-        kernel->split_count = krn_loop_count(&loop);
+        kernel->split_count += krn_loop_count(&loop);
     return value;
 }
 

@@ -266,6 +266,7 @@ static void make_loop(Maker *m, KrnValue value) {
                        .step = loop->step,
                        .share = loop->share,
                        .count = krn_loop_count(loop),
+                       .before = loop->before,
                        .body = m->code->steps.count};
 }
 

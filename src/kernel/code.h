@@ -41,7 +41,7 @@ typedef struct CodeAddress {
 } CodeAddress;
 
 typedef struct CodeLoop {
-    int64_t begin, step, count;
+    int64_t begin, step, count, before;
     KrnShare share;
     uint32_t body, after; // steps
 } CodeLoop;

@@ -207,8 +207,9 @@ static const Step *enter_loop(const Launch *launch, const Step *step, unsigned c
     const CodeLoop *loop = &code->loops[step->number];
     int64_t count = loop->count, first = loop->begin;
     if (loop->share == KRN_SPLIT) {
-        count = launch->end - launch->begin;
-        first += launch->begin * loop->step;
+        int64_t from = MAX(launch->begin - loop->before, 0);
+        count = MAX(MIN(launch->end - loop->before, count) - from, 0);
+        first += from * loop->step;
     }
     bool last_launch =
         launch->end == code->split_count && (launch->begin < launch->end || code->split_count == 0);

@@ -19,12 +19,14 @@
 // i64); stores round once (f32 to bf16 to nearest even) or truncate (i64 to u8 …; i1 stores 0 or
 // 1). A value is otherwise stored only to its own type.
 //
-// Threads. At most one loop of a kernel is its *split* loop: its iterations are independent, and a
-// launch runs iterations begin … end − 1 of it (0 … count for all). Everything else runs whole in
-// each launch, except *tail* loops: they hold what is left when the lanes or the tile do not divide
-// the split axis, stand outside the split loop, and run in the launch of the last iteration alone
+// Threads. The iterations of a *split* loop are independent. A kernel may have several, one after
+// the other: their iterations are counted on from one to the next, and a launch runs iterations
+// begin … end − 1 of them all (0 … count for all). Everything else runs whole in each launch,
+// except *tail* loops: they hold what is left when the lanes or the tile do not divide a split
+// axis, stand outside the split loops, and run in the launch of the last iteration alone
 // (end = count and begin < end, or count = 0). So each store to an OUT buffer happens in one
-// launch: in a kernel with a split loop it stands in the split loop or in a tail loop.
+// launch: in a kernel with split loops it stands in one of them, the same one for all stores to a
+// buffer, or in a tail loop.
 //
 // Text form (krn_print, krn_read are inverses), one instruction a line, loops indented:
 //   kernel dot {
@@ -83,7 +85,8 @@ typedef enum KrnShare { KRN_WHOLE, KRN_SPLIT, KRN_TAIL } KrnShare;
 
 typedef struct KrnLoop {
     int64_t begin, end, step; // step ≥ 1; iterations begin, begin + step, … < end
-    KrnShare share;           // the split loop has no carries
+    KrnShare share;           // a split loop has no carries
+    int64_t before;           // SPLIT: iterations of the split loops before it
     KrnValue loop, last;      // the LOOP and END instructions
     uint32_t first, count;    // carried: kernel->carries
 } KrnLoop;
@@ -127,7 +130,7 @@ typedef struct Kernel {
     Vec(KrnTerm) terms;
     Vec(KrnLoop) loops;
     Vec(KrnCarry) carries;
-    int64_t split_count; // iterations of the split loop; 0: there is none
+    int64_t split_count; // iterations of all split loops; 0: there are none
 } Kernel;
 
 // ---- building -------------------------------------------------------------------------------
@@ -222,7 +225,7 @@ typedef struct KrnCode KrnCode;
 KrnCode *krn_code(const Kernel *kernel, Arena *arena);
 size_t krn_code_frame(const KrnCode *code); // bytes of stack that a launch uses for values
 
-// A launch: pointers by buffer (scratch included) and the range of the split loop,
+// A launch: pointers by buffer (scratch included) and the range of the split loops' iterations,
 // 0 ≤ begin ≤ end ≤ split_count (0, 0 where there is none). Allocates nothing, unless the frame is
 // above 256 KiB.
 void krn_interpret(const KrnCode *code, void *const *buffers, int64_t begin, int64_t end);

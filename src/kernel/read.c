@@ -465,9 +465,12 @@ Kernel *krn_read(Context *context, Arena *arena, uint32_t source) {
     if (r.failed)
         return NULL;
     for (uint32_t i = 0; i < r.kernel->loops.count; i++) {
-        const KrnLoop *loop = &r.kernel->loops.at[i];
-        if (loop->share == KRN_SPLIT && loop->step >= 1)
-            r.kernel->split_count = krn_loop_count(loop);
+        KrnLoop *loop = &r.kernel->loops.at[i];
+        if (loop->share != KRN_SPLIT || loop->step < 1)
+            continue;
+        loop->before = r.kernel->split_count;
+        if (__builtin_add_overflow(loop->before, krn_loop_count(loop), &r.kernel->split_count))
+            r.kernel->split_count = INT64_MAX; // refused by the verifier
     }
     Str faults;
     if (krn_verify(r.kernel, arena, &faults))

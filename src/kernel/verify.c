@@ -142,18 +142,39 @@ static void check_bounds(Verifier *v, const KrnLoop *loop) {
     }
 }
 
-static void find_split(Verifier *v) {
+// The split loops count on from one to the next.
+static void find_splits(Verifier *v) {
     const Kernel *kernel = v->kernel;
+    int64_t count = 0;
+    bool fits = true;
     for (uint32_t i = 0; i < kernel->loops.count; i++) {
         const KrnLoop *loop = &kernel->loops.at[i];
-        if (loop->share == KRN_SPLIT && v->split != KRN_NO_LOOP)
-            krn_fault(v, loop->loop, "a kernel has at most one split loop");
-        if (loop->share == KRN_SPLIT)
-            v->split = i;
+        if (loop->share != KRN_SPLIT)
+            continue;
+        v->has_split = true;
+        fits = fits && loop->before == count;
+        if (__builtin_add_overflow(count, krn_loop_count(loop), &count) || count > NUMBER_MAX) {
+            krn_fault(v, loop->loop, "the iterations of the split loops do not fit 62 bits");
+            return;
+        }
     }
-    int64_t count = v->split == KRN_NO_LOOP ? 0 : krn_loop_count(&kernel->loops.at[v->split]);
-    if (v->errors.size == 0 && count != kernel->split_count)
-        krn_fault(v, 0, "the kernel's split count is not that of its split loop");
+    if (!fits || count != kernel->split_count)
+        krn_fault(v, 0, "the kernel's split count is not that of its split loops");
+}
+
+// A split or tail loop stands in no other.
+static bool stands_in_a_share(const Verifier *v, uint32_t loop) {
+    for (uint32_t around = v->outer[loop]; around != KRN_NO_LOOP; around = v->outer[around])
+        if (v->kernel->loops.at[around].share != KRN_WHOLE)
+            return true;
+    return false;
+}
+
+static bool holds_a_share(const Verifier *v, uint32_t loop) {
+    for (uint32_t i = loop + 1; i < v->kernel->loops.count; i++)
+        if (v->kernel->loops.at[i].share != KRN_WHOLE && loop_holds(v, loop, i))
+            return true;
+    return false;
 }
 
 static void check_shares(Verifier *v) {
@@ -163,12 +184,14 @@ static void check_shares(Verifier *v) {
             continue;
         if (loop->count)
             krn_fault(v, loop->loop, "a split or tail loop carries nothing");
+        if (loop->share == KRN_SPLIT && stands_in_a_share(v, i))
+            krn_fault(v, loop->loop, "a split loop stands beside the others, not in one");
         if (loop->share != KRN_TAIL)
             continue;
-        if (v->split == KRN_NO_LOOP)
+        if (!v->has_split)
             krn_fault(v, loop->loop, "a tail loop without a split loop");
-        else if (loop_holds(v, v->split, i) || loop_holds(v, i, v->split))
-            krn_fault(v, loop->loop, "a tail loop stands beside the split loop, not in or around");
+        else if (stands_in_a_share(v, i) || holds_a_share(v, i))
+            krn_fault(v, loop->loop, "a tail loop stands beside the split loops, not in or around");
     }
 }
 
@@ -337,7 +360,6 @@ bool krn_verify(const Kernel *kernel, Arena *arena, Str *errors) {
     Verifier v = {.kernel = kernel, .arena = arena, .errors = {.arena = arena}};
     v.parent = arena_array(arena, uint32_t, kernel->insts.count);
     v.outer = arena_array(arena, uint32_t, kernel->loops.count);
-    v.split = KRN_NO_LOOP;
     for (uint32_t i = 0; i < kernel->buffers.count; i++)
         check_buffer(&v, i);
     if (check_structure(&v)) {
@@ -349,7 +371,7 @@ bool krn_verify(const Kernel *kernel, Arena *arena, Str *errors) {
             check_inst(&v, i);
     }
     if (v.errors.size == 0)
-        find_split(&v);
+        find_splits(&v);
     if (v.errors.size == 0)
         check_shares(&v);
     if (v.errors.size == 0)

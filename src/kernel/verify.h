@@ -13,7 +13,7 @@ typedef struct Verifier {
     StrBuf errors;
     uint32_t *parent; // by value: the innermost loop that holds it; a loop holds its own index
     uint32_t *outer;  // by loop: the loop around it
-    uint32_t split;   // the split loop or KRN_NO_LOOP
+    bool has_split;
 } Verifier;
 
 // One line: "%4: message"; `value` is the instruction at fault.

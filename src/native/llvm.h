@@ -53,10 +53,11 @@ typedef struct Emit {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     Value function, begin, end;
-    Value last;           // this launch runs the tail loops
-    Value *value;         // by instruction
-    Value *base;          // by buffer
-    uint32_t *of_address; // the node of each address, + 1; 0: it has no terms
+    Value last;                      // this launch runs the tail loops
+    Value *value;                    // by instruction
+    Value *base;                     // by buffer; null: not loaded yet
+    const char *const *buffer_names; // may be null
+    uint32_t *of_address;            // the node of each address, + 1; 0: it has no terms
     Partial *partials;
     uint32_t *of_value; // the first node of each value, + 1
     uint32_t partial_count;
@@ -69,6 +70,8 @@ typedef struct Emit {
 // ---- llvm_memory.c ------------------------------------------------------------------------------
 
 uint32_t emit_bytes(DType type); // of an element
+// A buffer's address; the first time it is asked for, outside of all loops.
+Value emit_base(Emit *e, uint32_t buffer);
 // Builds the forest of partial addresses.
 void emit_find_partials(Emit *e);
 // Gives an instruction its value and computes the partial addresses that wait for it.

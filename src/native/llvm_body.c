@@ -78,13 +78,29 @@ static Value index_at(Emit *e, const KrnLoop *loop, Value count) {
     return LLVMBuildAdd(e->builder, distance, emit_integer(e, loop->begin), "");
 }
 
+// A bound of the launch as an iteration of one of several split loops: 0 … its count.
+static Value bound_in(Emit *e, const KrnLoop *loop, Value bound) {
+    Value zero = emit_integer(e, 0), count = emit_integer(e, iterations(loop));
+    Value own = LLVMBuildSub(e->builder, bound, emit_integer(e, loop->before), "");
+    Value low = LLVMBuildICmp(e->builder, LLVMIntSLT, own, zero, "");
+    own = LLVMBuildSelect(e->builder, low, zero, own, "");
+    Value high = LLVMBuildICmp(e->builder, LLVMIntSGT, own, count, "");
+    return LLVMBuildSelect(e->builder, high, count, own, "");
+}
+
 // Sets the range of a split or tail loop and tests whether it runs at all in this launch.
 static Value range(Emit *e, OpenLoop *open) {
-    if (open->loop->share == KRN_TAIL)
+    const KrnLoop *loop = open->loop;
+    if (loop->share == KRN_TAIL)
         return e->last;
-    open->begin = index_at(e, open->loop, e->begin);
-    open->end = index_at(e, open->loop, e->end);
-    return LLVMBuildICmp(e->builder, LLVMIntSLT, e->begin, e->end, "");
+    Value begin = e->begin, end = e->end;
+    if (iterations(loop) < e->kernel->split_count) {
+        begin = bound_in(e, loop, begin);
+        end = bound_in(e, loop, end);
+    }
+    open->begin = index_at(e, loop, begin);
+    open->end = index_at(e, loop, end);
+    return LLVMBuildICmp(e->builder, LLVMIntSLT, begin, end, "");
 }
 
 // A loop that surely runs is tested at its end only.
@@ -297,10 +313,26 @@ static Value operation(Emit *e, const KrnInst *inst) {
 
 // ---- the body -----------------------------------------------------------------------------------
 
+// Loads the addresses of the buffers that an outermost loop or an instruction outside of all loops
+// touches, so that a kernel of many nests does not carry those of all through each.
+static void load_bases(Emit *e, KrnValue first) {
+    const Kernel *kernel = e->kernel;
+    const KrnInst *inst = &kernel->insts.at[first];
+    KrnValue last = inst->op == KRN_LOOP ? kernel->loops.at[inst->loop].last : first;
+    for (KrnValue i = first; i <= last; i++) {
+        KrnOp op = (KrnOp)kernel->insts.at[i].op;
+        if (op == KRN_LOAD || op == KRN_STORE || op == KRN_PREFETCH)
+            emit_base(e, kernel->addresses.at[kernel->insts.at[i].address].buffer);
+    }
+}
+
 void emit_body(Emit *e) {
     const Kernel *kernel = e->kernel;
+    memset(e->base, 0, kernel->buffers.count * sizeof *e->base);
     for (KrnValue i = 0; i < kernel->insts.count; i++) {
         const KrnInst *inst = &kernel->insts.at[i];
+        if (e->depth == 0)
+            load_bases(e, i);
         if (inst->op == KRN_LOOP) {
             const KrnLoop *loop = &kernel->loops.at[inst->loop];
             if (iterations(loop) == 0)

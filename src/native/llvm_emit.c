@@ -16,7 +16,7 @@ static Value streamed_buffers(Emit *e) {
         const KrnInst *inst = &e->kernel->insts.at[i];
         if (inst->op != KRN_STORE || !emit_stream_alignment(e->kernel, inst))
             continue;
-        Value base = e->base[e->kernel->addresses.at[inst->address].buffer];
+        Value base = emit_base(e, e->kernel->addresses.at[inst->address].buffer);
         Value bits = LLVMBuildPtrToInt(e->builder, base, e->unit->scalar[KRN_I64], "");
         all = all ? LLVMBuildOr(e->builder, all, bits, "") : bits;
     }
@@ -75,12 +75,7 @@ static void function(Emit *e, const EmitRequest *request) {
     e->begin = LLVMGetParam(e->function, 1);
     e->end = LLVMGetParam(e->function, 2);
     LLVMPositionBuilderAtEnd(e->builder, emit_block(e, "entry"));
-    for (uint32_t i = 0; i < e->kernel->buffers.count; i++) {
-        Value at = emit_integer(e, i);
-        at = LLVMBuildGEP2(e->builder, unit->pointer, LLVMGetParam(e->function, 0), &at, 1, "");
-        const char *name = request->buffer_names ? request->buffer_names[i] : "";
-        e->base[i] = LLVMBuildLoad2(e->builder, unit->pointer, at, name);
-    }
+    e->buffer_names = request->buffer_names;
     e->last = last_launch(e);
     bodies(e);
 }

@@ -10,6 +10,17 @@ uint32_t emit_bytes(DType type) {
 
 // ---- addresses ----------------------------------------------------------------------------------
 
+// The address of a buffer, loaded outside of all loops.
+Value emit_base(Emit *e, uint32_t buffer) {
+    if (!e->base[buffer]) {
+        Value at = emit_integer(e, buffer);
+        at = LLVMBuildGEP2(e->builder, e->unit->pointer, LLVMGetParam(e->function, 0), &at, 1, "");
+        const char *name = e->buffer_names ? e->buffer_names[buffer] : "";
+        e->base[buffer] = LLVMBuildLoad2(e->builder, e->unit->pointer, at, name);
+    }
+    return e->base[buffer];
+}
+
 static uint32_t partial_of(Emit *e, uint32_t parent, uint32_t buffer, const KrnTerm *term) {
     int64_t bytes = term->coefficient * emit_bytes(e->kernel->buffers.at[buffer].type);
     for (uint32_t n = e->of_value[term->value]; n; n = e->partials[n - 1].sibling) {
@@ -56,7 +67,7 @@ void emit_define(Emit *e, KrnValue number, Value value) {
     e->value[number] = value;
     for (uint32_t n = e->of_value[number]; n; n = e->partials[n - 1].sibling) {
         Partial *p = &e->partials[n - 1];
-        Value from = p->parent ? e->partials[p->parent - 1].pointer : e->base[p->buffer];
+        Value from = p->parent ? e->partials[p->parent - 1].pointer : emit_base(e, p->buffer);
         Value bytes = LLVMBuildMul(e->builder, value, emit_integer(e, p->bytes), "");
         p->pointer = bytes_from(e, from, bytes);
     }
@@ -65,7 +76,7 @@ void emit_define(Emit *e, KrnValue number, Value value) {
 static Value address_of(Emit *e, uint32_t number, int64_t lane) {
     const KrnAddress *address = &e->kernel->addresses.at[number];
     uint32_t node = e->of_address[number];
-    Value from = node ? e->partials[node - 1].pointer : e->base[address->buffer];
+    Value from = node ? e->partials[node - 1].pointer : emit_base(e, address->buffer);
     int64_t offset = address->offset + lane * address->lane_stride;
     if (offset == 0)
         return from;

@@ -33,7 +33,7 @@ typedef struct Maker {
     uint32_t lanes; // beside 1
     uint32_t in[5]; // a buffer of each memory type that loads have a use for
     uint32_t indices, outs, scratches;
-    bool splits, split_done;
+    bool splits, split_done, in_split;
     uint32_t shared; // loops opened when the split or tail loop was; 0: outside
     Vec(Pooled) pool;
     Vec(KrnValue) index_pool; // loaded indices, below INDEX_RANGE
@@ -219,7 +219,7 @@ static uint32_t new_buffer(Maker *m, const char *prefix, uint32_t number, DType 
     return krn_buffer(&m->b, name, type, 0, 0, role);
 }
 
-// To an output of its own. Inside the split loop its iterations lie side by side.
+// To an output of its own. Inside a split loop its iterations lie side by side.
 static void store_out(Maker *m, KrnValue value) {
     if (m->outs == OUTS_MAX || (m->splits && m->shared == 0))
         return;
@@ -227,7 +227,7 @@ static void store_out(Maker *m, KrnValue value) {
         value = krn_convert(&m->b, KRN_I64, value);
     KrnType type = krn_type_of(m->kernel, value);
     int64_t stride = some_stride(m, type.lanes);
-    bool split = m->shared && !m->split_done;
+    bool split = m->in_split;
     Reach reach;
     KrnIndex index = some_terms(m, split ? m->shared : 0, stride * (type.lanes - 1), &reach);
     if (split) {
@@ -348,7 +348,8 @@ static KrnShare some_share(Maker *m) {
         return KRN_WHOLE;
     if (!m->split_done)
         return choose(m, 2) ? KRN_SPLIT : KRN_WHOLE;
-    return choose(m, 2) ? KRN_TAIL : KRN_WHOLE;
+    static const KrnShare later[] = {KRN_WHOLE, KRN_TAIL, KRN_SPLIT, KRN_TAIL};
+    return later[choose(m, COUNT_OF(later))];
 }
 
 static void loop(Maker *m, KrnShare share) {
@@ -366,6 +367,7 @@ static void loop(Maker *m, KrnShare share) {
     vec_push(m->arena, &m->loops, open);
     if (share != KRN_WHOLE)
         m->shared = m->loops.count;
+    m->in_split = m->in_split || share == KRN_SPLIT;
     keep(m, open.value);
     vec_last(&m->pool).read = true;
     for (uint32_t i = 0; i < carries; i++)
@@ -381,8 +383,10 @@ static void loop(Maker *m, KrnShare share) {
     m->filled.count = filled;
     if (share != KRN_WHOLE)
         m->shared = 0;
-    if (share == KRN_SPLIT)
+    if (share == KRN_SPLIT) {
         m->split_done = true;
+        m->in_split = false;
+    }
     for (uint32_t i = 0; i < carries; i++)
         keep(m, carried[i]);
 }

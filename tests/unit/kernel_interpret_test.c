@@ -194,6 +194,35 @@ static void parts_make_the_whole(void **state) {
     }
 }
 
+// Iterations of several split loops are counted on: four, none, one and two of them.
+static void several_split_loops_make_one_range(void **state) {
+    Fixture *f = *state;
+    Kernel *kernel = kernel_of(
+        f, "kernel k { buffer %a : f32[9] out  buffer %b : f32[1] out  buffer %c : f32[4] out\n"
+           "  %0 : f32x2 = const 1  %1 : f32 = const 2\n"
+           "  loop %2 = 0 to 8 step 2 split { store %a[%2] %0 }\n"
+           "  loop %5 = 8 to 9 step 1 tail { store %a[%5] %1 }\n"
+           "  loop %8 = 3 to 3 step 1 split { store %b[%8] %1 }\n"
+           "  loop %11 = 0 to 1 step 1 split { store %b[%11] %1 }\n"
+           "  loop %14 = 0 to 4 step 2 split { store %c[%14] %0 } }");
+    KrnCode *code = krn_code(kernel, f->arena);
+    assert_int_equal(kernel->split_count, 7);
+    for (int64_t begin = 0; begin <= 7; begin++)
+        for (int64_t end = begin; end <= 7; end++) {
+            float a[9], b[1], c[4];
+            memset(a, 0xFF, sizeof a);
+            memset(b, 0xFF, sizeof b);
+            memset(c, 0xFF, sizeof c);
+            krn_interpret(code, (void *[]){a, b, c}, begin, end);
+            for (int64_t i = 0; i < 8; i++)
+                assert_int_equal(a[i] == 1, begin <= i / 2 && i / 2 < end);
+            assert_int_equal(a[8] == 2, begin < end && end == 7);
+            assert_int_equal(b[0] == 2, begin <= 4 && 4 < end);
+            for (int64_t i = 0; i < 4; i++)
+                assert_int_equal(c[i] == 1, begin <= 5 + i / 2 && 5 + i / 2 < end);
+        }
+}
+
 static void a_tail_runs_alone_where_nothing_is_split(void **state) {
     float y[3] = {NAN, NAN, NAN};
     run(*state,
@@ -455,6 +484,7 @@ int main(void) {
         TEST(loops_nest),
         TEST(indices_step_and_may_be_negative),
         TEST(parts_make_the_whole),
+        TEST(several_split_loops_make_one_range),
         TEST(a_tail_runs_alone_where_nothing_is_split),
         TEST(workers_share_code),
         TEST(indices_and_strides_reach_memory),

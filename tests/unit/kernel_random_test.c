@@ -113,7 +113,7 @@ static Buffers make_buffers(Arena *arena, const Kernel *kernel) {
 
 static void parts_make_the_whole(void **state) {
     (void)state;
-    uint32_t split = 0;
+    uint32_t split = 0, several = 0;
     for (uint64_t seed = 0; seed < KERNELS; seed++) {
         Context context = {0};
         context_init(&context);
@@ -127,6 +127,10 @@ static void parts_make_the_whole(void **state) {
         if (kernel->split_count == 0)
             krn_interpret(code, parts.at, 0, 0);
         split += kernel->split_count > 1;
+        uint32_t loops = 0;
+        for (uint32_t i = 0; i < kernel->loops.count; i++)
+            loops += kernel->loops.at[i].share == KRN_SPLIT;
+        several += loops > 1;
         for (uint32_t i = 0; i < kernel->buffers.count; i++) {
             const unsigned char *at = whole.at[i];
             if (kernel->buffers.at[i].role != KRN_SCRATCH &&
@@ -138,6 +142,7 @@ static void parts_make_the_whole(void **state) {
         context_free(&context);
     }
     assert_true(split > 300);
+    assert_true(several > 50);
 }
 
 // ---- shrinking ------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ static void refuses_broken_tables(void **state) {
     expect_fault(&context, kernel, "%10: a `carry` or `result` stands outside its loop's head\n");
     kernel = small_kernel(&context);
     kernel->split_count = 63;
-    expect_fault(&context, kernel, "%0: the kernel's split count is not that of its split loop\n");
+    expect_fault(&context, kernel, "%0: the kernel's split count is not that of its split loops\n");
     kernel = small_kernel(&context);
     KrnInst swap = kernel->insts.at[6];
     kernel->insts.at[6] = kernel->insts.at[9];
