@@ -84,6 +84,14 @@ $(BUILD)/bench/%: bench/%.c $(BUILD)/libpresk.a
 bench: all $(BUILD)/bench/launch $(BUILD)/bench/elementwise ## the promised speed, measured (status 3: missed)
 	@status=0; for b in "python3 bench/start.py $(BUILD)" $(BUILD)/bench/launch $(BUILD)/bench/elementwise; do \
 	  $$b || status=$$?; echo; done; exit $$status
+# The libraries that products are raced against; only this target needs them.
+PEER_PACKAGES := libopenblas0-pthread libblis4-openmp libdnnl-dev libxsmm-dev
+$(BUILD)/bench/products: bench/products.c bench/products_peers.c $(BUILD)/libpresk.a
+	@sh scripts/deps.sh $(PEER_PACKAGES)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(filter %.c,$^) $(BUILD)/libpresk.a -o $@ -fopenmp -ldnnl -lxsmm -lxsmmnoblas $(LIBS)
+bench-products: all $(BUILD)/bench/products ## products against four BLAS libraries (installs them)
+	@python3 bench/products.py $(BUILD)
 bench-maths: $(BUILD)/bench/maths ## the errors of the elementwise functions (an hour; STRIDE=17 samples)
 	@nice $< $(or $(STRIDE),1)
 

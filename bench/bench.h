@@ -27,6 +27,9 @@ typedef struct Bench {
     CoreProgram *core;
     RlzRealization *realization;
     CoreArithmetic *arithmetic;
+    RlzTarget target;
+    RlzPlan *plan;        // null: default layouts
+    CoreValue *arguments; // of the program built last
 } Bench;
 
 // Seconds of processor time of all threads so far.
@@ -60,9 +63,20 @@ static inline void bench_open(Bench *bench, const char *path) {
     if (!presk_compile(&bench->context, bench->arena, path, 0, NULL, NULL, &compiled) ||
         !(bench->native = nat_new(&bench->context, bench->arena, &native)))
         bench_fail(bench);
+    bench->target = (RlzTarget)nat_machine_target();
     bench->core = compiled.program->core;
     bench->realization = rlz_realization_read(&bench->context, bench->arena, STR("f32"));
     bench->arithmetic = rlz_arithmetic(bench->core, bench->arena, bench->realization, true);
+}
+
+// Programs built after this follow a plan file.
+static inline void bench_plan(Bench *bench, const char *path) {
+    bench->plan = rlz_plan_read(&bench->context, bench->arena, str_of(path));
+    if (bench->plan)
+        bench->target = rlz_plan_target(bench->plan, bench->target, false);
+    if (!bench->plan || !bench->target ||
+        !rlz_plan_check(bench->core, bench->plan, bench->arithmetic, bench->target))
+        bench_fail(bench);
 }
 
 static inline void bench_close(Bench *bench) {
@@ -96,9 +110,11 @@ static inline RtProgram *bench_build(Bench *bench, const char *entry, const Benc
         binding->arguments[i].tensor = tensor_new(bench->arena, F32, shape.rank, shape.extent);
         bench_fill(&binding->arguments[i].tensor);
     }
+    bench->arguments = binding->arguments;
     RtOptions options = {.backend = RT_NATIVE,
                          .arithmetic = bench->arithmetic,
-                         .target = (RlzTarget)nat_machine_target(),
+                         .plan = bench->plan,
+                         .target = bench->target,
                          .pool = pool,
                          .native = bench->native,
                          .dims = binding->by_dim};
