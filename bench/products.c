@@ -84,8 +84,8 @@ static void build(Bench *bench, Product *p, const char *entry, const char *plan)
     if (strcmp(plan, "default") != 0)
         bench_plan(bench, plan);
     bool batched = !strcmp(entry, "scores") || !strcmp(entry, "values");
-    BenchDim dims[] = {{"M", p->m}, {"N", p->n}, {"K", p->k}, {batched ? "B" : NULL, p->batch},
-                       {NULL, 0}};
+    BenchDim dims[] = {
+        {"M", p->m}, {"N", p->n}, {"K", p->k}, {batched ? "B" : NULL, p->batch}, {NULL, 0}};
     program = bench_build(bench, entry, dims, p->pool);
     p->x = bench->arguments[0].tensor.data;
     p->y = bench->arguments[1].tensor.data;

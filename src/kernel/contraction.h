@@ -6,19 +6,20 @@
 #include "kernel/lowering.h"
 
 typedef struct LowContraction {
-    uint32_t right;                     // operand 1's buffer: in memory, or packed
-    int64_t right_stride[RLZ_AXES_MAX]; // and its strides there
-    int32_t i, j;                       // the axes, −1: none
-    int64_t terms;                      // the product of the K extents
+    int32_t i, j; // the axes, −1: none
     bool spilled;
-    uint32_t first_k;                  // spilled: the level of the first K loop
-    uint32_t pack_level;               // where operand 1's pack is made
-    uint32_t left;                     // operand 0's pack
-    int64_t left_stride[RLZ_AXES_MAX]; // of K axes
+    uint32_t first_k;                   // spilled: the level of the first K loop
+    uint32_t right;                     // operand 1's pack
+    int64_t right_stride[RLZ_AXES_MAX]; // and its strides there
+    uint32_t right_level;               // where it is made
+    LowIndex right_block[RLZ_AXES_MAX]; // where the packed block begins
+    uint32_t left;                      // operand 0's pack
+    int64_t left_stride[RLZ_AXES_MAX];  // of K axes
+    int64_t left_terms;                 // of a tile's row
     uint32_t left_level;
-    LowIndex left_block, tile; // I where the packed block and the present tile begin
-    int64_t m;                 // rows of the present tile
-    KrnValue *sum;             // accumulators: [row][piece]
+    LowIndex left_block[RLZ_AXES_MAX], tile; // and where the present tile begins
+    int64_t m;                               // rows of the present tile
+    KrnValue *sum;                           // accumulators: [row][piece]
 } LowContraction;
 
 // Makes the buffers and strides of the copies that the layout has.

@@ -125,20 +125,20 @@ static void fold_axis(Low *low, RlzRole role, uint32_t axis, uint32_t count, Krn
         step(low, carried);
         return;
     }
-    if (nest->extent[axis] == 0)
+    if (low->block[axis] == 0)
         return;
     if (low->turn.lanes && axis + 1 == nest->axes) {
         low_turn_fold(low, axis, count, carried, step);
         return;
     }
-    LowLoop loop = low_open(low, axis, 0, nest->extent[axis], 1, KRN_WHOLE, count, carried);
+    LowLoop loop = low_open(low, axis, 0, low->block[axis], 1, KRN_WHOLE, count, carried);
     fold_axis(low, role, axis + 1, count, carried, step);
     low_close(low, &loop, count, carried);
 }
 
 void low_fold(Low *low, RlzRole role, uint32_t count, KrnValue *carried, LowStep step) {
     for (uint32_t i = 0; i < low->nest->axes; i++)
-        if (low->nest->role[i] == role && low->nest->extent[i] == 0)
+        if (low->nest->role[i] == role && low->block[i] == 0)
             return;
     fold_axis(low, role, 0, count, carried, step);
 }

@@ -298,12 +298,6 @@ void low_contraction(Low *low) {
     LowContraction *c = arena_new_of(low->arena, LowContraction);
     c->i = rlz_nest_axis(nest, RLZ_I);
     c->j = rlz_nest_axis(nest, RLZ_J);
-    c->terms = 1;
-    for (uint32_t axis = 0; axis < nest->axes; axis++)
-        if (nest->role[axis] == RLZ_K)
-            c->terms *= nest->extent[axis];
-    c->right = low->buffer[1];
-    memcpy(c->right_stride, nest->input[1].stride, sizeof c->right_stride);
     low->data = c;
     low->body = tile_body;
     low->enter = enter_level;

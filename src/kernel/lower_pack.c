@@ -1,53 +1,116 @@
 // Operands of contractions: where they are, and copies of them that lie as they are read.
 //
-// Operand 1 is copied to [K, J], or to a panel [J / n, K, n] for tiles of n columns, at the level
-// below the outer axes that it carries. Operand 0 is copied a block of rows at a time, to
-// [rows / m, K, m] for tiles of m rows, below the block loop over I. Copies are scratch memory, so
-// each worker has its own.
+// Operand 1 is copied to [K, J], or to a panel [J / n, K, n] for tiles of n columns; operand 0 to
+// [I / m, K, m] for tiles of m rows. A copy holds what the loops around it stand at, so it is as
+// small as it can be without being made twice: it stands within the outer axes that its operand
+// carries and within those of its block loops that come before any other operand's. Copies are
+// scratch memory, so each worker has its own.
 #include "kernel/contraction.h"
 
 static KrnValue in_sum(Low *low, KrnValue value) {
     return low_float(low, value, low->nest->accumulate);
 }
 
+// Indices along an axis that a block at this level has, at most.
+static int64_t block_extent(const Low *low, uint32_t axis, uint32_t level) {
+    while (level-- > 0)
+        if (low->loop[level].axis == axis)
+            return low->loop[level].step;
+    return low->nest->extent[axis];
+}
+
+static bool is_role(const Low *low, uint32_t level, RlzRole role) {
+    return level < low->loops && low->nest->role[low->loop[level].axis] == role;
+}
+
+// Below the outer axes that an operand carries, and its block loops that follow them.
+static uint32_t copy_level(const Low *low, uint32_t operand) {
+    uint32_t level = 0;
+    for (uint32_t i = 0; is_role(low, i, RLZ_OUTER); i++)
+        if (low->nest->input[operand].stride[low->loop[i].axis])
+            level = i + 1;
+    while (is_role(low, level, operand ? RLZ_J : RLZ_I) || is_role(low, level, RLZ_K))
+        level++;
+    return level;
+}
+
+// The strides of the K axes in a copy whose innermost axis has `size` elements. Returns the size of
+// all.
+static int64_t stride_of_terms(const Low *low, uint32_t level, int64_t size,
+                               int64_t stride[RLZ_AXES_MAX]) {
+    memset(stride, 0, RLZ_AXES_MAX * sizeof *stride);
+    for (uint32_t axis = low->nest->axes; axis-- > 0 && low->nest->role[axis] == RLZ_K;) {
+        stride[axis] = size;
+        size *= block_extent(low, axis, level);
+    }
+    return size;
+}
+
+// Adds the distance of `at` from `base`, which it began as.
+static void add_distance(KrnIndex *index, const LowIndex *at, const LowIndex *base,
+                         int64_t coefficient) {
+    index->offset += coefficient * (at->offset - base->offset);
+    for (uint32_t i = base->count; i < at->count; i++)
+        krn_index_add(index, coefficient * at->term[i].coefficient, at->term[i].value);
+}
+
+static KrnIndex address_in(const Low *low, uint32_t buffer, const int64_t *stride,
+                           const LowIndex *block) {
+    KrnIndex index = krn_index(buffer, 0);
+    for (uint32_t axis = 0; axis < low->nest->axes; axis++)
+        add_distance(&index, &low->at[axis], &block[axis], stride[axis]);
+    return index;
+}
+
+enum { LINE = 64 }; // bytes of a cache line
+
+static int64_t line_of(DType type) {
+    return LINE / (int64_t)dtype_size(type);
+}
+
 // ---- operand 1 ----------------------------------------------------------------------------------
 
-// The address in a panel: the tile's first column times K, then [K, n].
-static KrnIndex panel_address(Low *low, const LowPiece *piece) {
+// In a panel, the tile's first column stands before K and the column in the tile behind it.
+static KrnIndex right_address(Low *low, const LowPiece *piece) {
     const LowContraction *c = low->data;
-    KrnIndex index = low_address(low, c->right, c->right_stride, 0);
+    KrnIndex index = address_in(low, c->right, c->right_stride, c->right_block);
     index.offset += piece->offset;
     return index;
 }
 
 KrnValue low_right(Low *low, const LowPiece *piece) {
-    const LowContraction *c = low->data;
-    if (low->layout->pack != RLZ_PACK_PANEL)
-        return in_sum(low, low_load(low, c->right, c->right_stride, piece));
-    KrnIndex index = panel_address(low, piece);
+    if (!low->layout->pack)
+        return in_sum(low, low_load(low, low->buffer[1], low->nest->input[1].stride, piece));
+    KrnIndex index = right_address(low, piece);
     return in_sum(low, krn_load(&low->b, &index, piece->width, 1));
 }
 
-static void copy_to_pack(Low *low, KrnValue *none) {
-    (void)none;
-    const LowContraction *c = low->data;
-    LowPiece one = {0, 1};
-    KrnValue value = low_load(low, low->buffer[1], low->nest->input[1].stride, &one);
-    KrnIndex index = low_address(low, c->right, c->right_stride, 0);
-    krn_store(&low->b, &index, 1, value, false);
+// Rows of a panel are short and far apart: no processor foresees them.
+static void prefetch_right(Low *low, int64_t columns) {
+    enum { ROWS_AHEAD = 16 };
+    LowIndex *at = &low->at[low->nest->axes - 1];
+    at->offset += ROWS_AHEAD;
+    for (int64_t column = 0; column < columns; column += line_of(low->nest->input[1].type)) {
+        KrnIndex index = low_address(low, low->buffer[1], low->nest->input[1].stride, column);
+        krn_prefetch(&low->b, &index);
+    }
+    at->offset -= ROWS_AHEAD;
 }
 
-static void copy_row_to_pack(Low *low, KrnValue *none) {
-    low_fold(low, RLZ_J, 0, none, copy_to_pack);
-}
-
-static void copy_to_panel(Low *low, KrnValue *none) {
+static void copy_right(Low *low, KrnValue *none) {
     (void)none;
+    const LowPiece *last = &low->piece[low->pieces - 1];
+    if (low->layout->prefetch && rlz_right_along_j(low->nest))
+        prefetch_right(low, last->offset + last->width);
     for (uint32_t p = 0; p < low->pieces; p++) {
         KrnValue value = low_load(low, low->buffer[1], low->nest->input[1].stride, &low->piece[p]);
-        KrnIndex index = panel_address(low, &low->piece[p]);
+        KrnIndex index = right_address(low, &low->piece[p]);
         krn_store(&low->b, &index, 1, value, false);
     }
+}
+
+static void copy_right_row(Low *low, KrnValue *none) {
+    low_fold(low, RLZ_J, 0, none, copy_right);
 }
 
 static void copy_panels(Low *low, int64_t begin, int64_t end, int64_t step) {
@@ -56,66 +119,54 @@ static void copy_panels(Low *low, int64_t begin, int64_t end, int64_t step) {
         return;
     LowLoop loop = low_open(low, (uint32_t)c->j, begin, end, step, KRN_WHOLE, 0, NULL);
     low_pieces(low, step, low->layout->lanes);
-    low_fold(low, RLZ_K, 0, NULL, copy_to_panel);
+    low_fold(low, RLZ_K, 0, NULL, copy_right);
     low_close(low, &loop, 0, NULL);
 }
 
 static void make_right(Low *low) {
-    const LowContraction *c = low->data;
+    LowContraction *c = low->data;
+    memcpy(c->right_block, low->at, sizeof c->right_block);
     if (low->layout->pack == RLZ_PACK_ROWS) {
-        low_fold(low, RLZ_K, 0, NULL, copy_row_to_pack);
+        low_pieces(low, 1, 1);
+        low_fold(low, RLZ_K, 0, NULL, copy_right_row);
         return;
     }
-    int64_t extent = low->nest->extent[c->j], n = low->layout->tile[1];
+    int64_t columns = low->block[c->j], n = low->layout->tile[1];
     if (low->layout->lanes > 1 && low->nest->input[1].stride[low->nest->axes - 1] == 1)
         low->turn.lanes = low->layout->lanes;
-    copy_panels(low, 0, extent - extent % n, n);
-    copy_panels(low, extent - extent % n, extent, extent % n);
+    copy_panels(low, 0, columns - columns % n, n);
+    copy_panels(low, columns - columns % n, columns, columns % n);
     low->turn.lanes = 0;
 }
 
 static void prepare_right(Low *low) {
     LowContraction *c = low->data;
-    const RlzNest *nest = low->nest;
-    int64_t columns = c->j < 0 ? 1 : nest->extent[c->j], n = low->layout->tile[1];
-    bool panel = low->layout->pack == RLZ_PACK_PANEL;
-    check_that(!panel || c->j >= 0);
-    int64_t size = panel ? n : columns;
-    memset(c->right_stride, 0, sizeof c->right_stride);
-    for (uint32_t axis = nest->axes; axis-- > 0 && nest->role[axis] == RLZ_K;) {
-        c->right_stride[axis] = nest->extent[axis] == 1 ? 0 : size;
-        size *= nest->extent[axis];
+    check_that(c->j >= 0);
+    c->right_level = copy_level(low, 1);
+    int64_t columns = block_extent(low, (uint32_t)c->j, c->right_level), n = low->layout->tile[1];
+    int64_t panels = (columns + n - 1) / n, size;
+    if (low->layout->pack == RLZ_PACK_PANEL) {
+        size = stride_of_terms(low, c->right_level, n, c->right_stride);
+        c->right_stride[c->j] = size / n;
+        size *= panels;
+    } else {
+        size = stride_of_terms(low, c->right_level, columns, c->right_stride);
+        c->right_stride[c->j] = 1;
     }
-    if (c->j >= 0)
-        c->right_stride[c->j] = panel ? c->terms : columns == 1 ? 0 : 1;
-    if (panel)
-        size = (columns + n - 1) / n * n * c->terms;
-    c->pack_level = 0;
-    for (uint32_t axis = 0; axis < nest->axes && nest->role[axis] == RLZ_OUTER; axis++)
-        if (nest->input[1].stride[axis])
-            c->pack_level = axis + 1;
-    c->right = krn_buffer(&low->b, "pack", nest->input[1].type, size, 0, KRN_SCRATCH);
+    c->right = krn_buffer(&low->b, "pack", low->nest->input[1].type, size, 0, KRN_SCRATCH);
 }
 
 // ---- operand 0 ----------------------------------------------------------------------------------
 
-// What `at` adds to `base`, which it began as.
-static void add_difference(KrnIndex *index, const LowIndex *at, const LowIndex *base,
-                           int64_t coefficient) {
-    index->offset += coefficient * (at->offset - base->offset);
-    for (uint32_t i = base->count; i < at->count; i++)
-        krn_index_add(index, coefficient * at->term[i].coefficient, at->term[i].value);
-}
-
 // The present row and k; `tiles` beyond the present tile.
 static KrnIndex left_address(Low *low, int64_t tiles) {
     const LowContraction *c = low->data;
-    KrnIndex index = low_address(low, c->left, c->left_stride, 0);
+    KrnIndex index = address_in(low, c->left, c->left_stride, c->left_block);
     if (c->i < 0)
         return index;
-    const LowIndex *at = &low->at[c->i];
-    add_difference(&index, &c->tile, &c->left_block, c->terms);
-    index.offset += at->offset - c->tile.offset + tiles * low->layout->tile[0] * c->terms;
+    add_distance(&index, &c->tile, &c->left_block[c->i], c->left_terms);
+    index.offset += low->at[c->i].offset - c->tile.offset;
+    index.offset += tiles * low->layout->tile[0] * c->left_terms;
     return index;
 }
 
@@ -128,15 +179,18 @@ KrnValue low_left(Low *low) {
     return in_sum(low, krn_load(&low->b, &index, 1, 1));
 }
 
+// Rows that lie one after the other are copied in vectors.
 static void copy_left_rows(Low *low, int64_t rows) {
     const LowContraction *c = low->data;
-    LowPiece one = {0, 1};
-    for (int64_t row = 0; row < rows; row++) {
-        KrnValue value = low_load(low, low->buffer[0], low->nest->input[0].stride, &one);
-        KrnIndex index = left_address(low, 0);
-        krn_store(&low->b, &index, 1, value, false);
+    const int64_t *stride = low->nest->input[0].stride;
+    int64_t lanes = c->i >= 0 && stride[c->i] == 1 ? low->layout->lanes : 1;
+    for (int64_t row = 0, width; row < rows; row += width) {
+        for (width = lanes; width > rows - row;)
+            width /= 2;
+        KrnIndex from = low_address(low, low->buffer[0], stride, 0), to = left_address(low, 0);
+        krn_store(&low->b, &to, 1, krn_load(&low->b, &from, (uint32_t)width, 1), false);
         if (c->i >= 0)
-            low->at[c->i].offset++;
+            low->at[c->i].offset += width;
     }
     if (c->i >= 0)
         low->at[c->i].offset -= rows;
@@ -161,20 +215,19 @@ static void copy_left(Low *low, int64_t begin, int64_t end, int64_t step) {
     LowContraction *c = low->data;
     if (begin == end)
         return;
-    uint32_t i = (uint32_t)c->i;
-    LowLoop loop = low_open(low, i, begin, end, step, KRN_WHOLE, 0, NULL);
-    c->tile = low->at[i];
+    LowLoop loop = low_open(low, (uint32_t)c->i, begin, end, step, KRN_WHOLE, 0, NULL);
+    c->tile = low->at[c->i];
     copy_left_terms(low, 0, step);
     low_close(low, &loop, 0, NULL);
 }
 
 static void make_left(Low *low) {
     LowContraction *c = low->data;
+    memcpy(c->left_block, low->at, sizeof c->left_block);
     if (c->i < 0) {
         copy_left_terms(low, 0, 1);
         return;
     }
-    c->left_block = low->at[c->i];
     int64_t rows = low->block[c->i], m = low->layout->tile[0];
     copy_left(low, 0, rows - rows % m, m);
     copy_left(low, rows - rows % m, rows, rows % m);
@@ -182,23 +235,14 @@ static void make_left(Low *low) {
 
 static void prepare_left(Low *low) {
     LowContraction *c = low->data;
-    const RlzNest *nest = low->nest;
-    int64_t m = low->layout->tile[0], tiles = MAX(low->layout->iblock, 1), size = m;
-    memset(c->left_stride, 0, sizeof c->left_stride);
-    for (uint32_t axis = nest->axes; axis-- > 0 && nest->role[axis] == RLZ_K;) {
-        c->left_stride[axis] = nest->extent[axis] == 1 ? 0 : size;
-        size *= nest->extent[axis];
-    }
-    c->left_level = 0;
-    for (uint32_t level = 0; level < low->loops; level++) {
-        uint32_t axis = low->loop[level].axis;
-        bool rows = (int32_t)axis == c->i;
-        if (rows || (nest->role[axis] == RLZ_OUTER && nest->input[0].stride[axis]))
-            c->left_level = level + 1;
-        if (rows)
-            break;
-    }
-    c->left = krn_buffer(&low->b, "left", nest->input[0].type, size * tiles, 0, KRN_SCRATCH);
+    int64_t m = low->layout->tile[0], rows = 1;
+    c->left_level = copy_level(low, 0);
+    if (c->i >= 0)
+        rows = block_extent(low, (uint32_t)c->i, c->left_level);
+    int64_t size = stride_of_terms(low, c->left_level, m, c->left_stride);
+    c->left_terms = size / m;
+    size *= (rows + m - 1) / m;
+    c->left = krn_buffer(&low->b, "left", low->nest->input[0].type, size, 0, KRN_SCRATCH);
 }
 
 // ---- both ---------------------------------------------------------------------------------------
@@ -212,7 +256,7 @@ void low_prepare_packs(Low *low) {
 
 void low_make_packs(Low *low, uint32_t level) {
     const LowContraction *c = low->data;
-    if (low->layout->pack && level == c->pack_level)
+    if (low->layout->pack && level == c->right_level)
         make_right(low);
     if (low->layout->pack_left && level == c->left_level)
         make_left(low);
@@ -220,10 +264,8 @@ void low_make_packs(Low *low, uint32_t level) {
 
 // ---- prefetching --------------------------------------------------------------------------------
 
-enum { LINE = 64 }; // bytes
-
 int64_t low_prefetch_line(const Low *low) {
-    return LINE / (int64_t)dtype_size(low->nest->input[0].type);
+    return line_of(low->nest->input[0].type);
 }
 
 bool low_prefetch_by_lines(const Low *low) {

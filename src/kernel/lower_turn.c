@@ -78,7 +78,7 @@ bool low_turned_store(Low *low, uint32_t buffer, const int64_t *stride, const Lo
 }
 
 void low_turn_fold(Low *low, uint32_t axis, uint32_t count, KrnValue *carried, LowStep step) {
-    int64_t extent = low->nest->extent[axis], lanes = low->turn.lanes;
+    int64_t extent = low->block[axis], lanes = low->turn.lanes;
     int64_t whole = extent - extent % lanes;
     if (whole) {
         LowLoop loop = low_open(low, axis, 0, whole, lanes, KRN_WHOLE, count, carried);

@@ -93,7 +93,8 @@ void low_pieces(Low *low, int64_t extent, uint32_t lanes);
 // The widths of all pieces that this nest can have, widest first, for constants made beforehand.
 uint32_t low_widths(const Low *low, uint32_t widths[8]);
 
-// Runs `step`, which updates the carried values, for all indices of the axes of a role, in order.
+// Runs `step`, which updates the carried values, for all indices of the axes of a role that the
+// loops at this level have before them, in order.
 typedef void (*LowStep)(Low *low, KrnValue *carried);
 void low_fold(Low *low, RlzRole role, uint32_t count, KrnValue *carried, LowStep step);
 
