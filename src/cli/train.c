@@ -100,7 +100,6 @@ static int open(CliArgs *args, CliTrainRun *run) {
     if (run->checkpoint)
         rt_checkpoint_sweep(args->arena, run->checkpoint);
     run->plan = plan_of(run);
-    run->saved = run->first;
     cli_curve_begin(&run->curve, run->first + 1);
     return CLI_FINE;
 }
