@@ -143,12 +143,15 @@ static inline Val with_sign(MthBuild *b, Val x, Val from) {
 // infinity). Right for k within ±250 (F32) or ±2000 (F64).
 typedef struct MthExp {
     Val part, scale1, scale2;
-    Val scale; // 2^k in one factor, right for |k| ≤ 126 only
 } MthExp;
 // e ^ (x + low) where |low| is far below |x|; MTH_NO_LOW: none. The part's error is below 0.53 ulp.
 enum { MTH_NO_LOW = UINT32_MAX };
 MthExp mth_exp_parts(MthBuild *b, Val x, Val low);
 Val mth_exp_scaled(MthBuild *b, MthExp e, Val x); // x · 2^k
+// 2^(y + bias) for y = (x + x_low) (factor + factor_low), in fewer steps: the error is below 1 ulp
+// where y is known to half an ulp of 1. Either low part may be MTH_NO_LOW. y + bias lies within
+// ±126 (F32) or ±1022 (F64).
+Val mth_power_of_two(MthBuild *b, Val x, Val x_low, Val factor, Val factor_low, int64_t bias);
 // log(1 + e) for e in [0, 1].
 Val mth_log1p_unit(MthBuild *b, Val e);
 

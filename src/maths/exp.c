@@ -13,6 +13,14 @@ static const double exp_f64[] = {
     0x1.6c16c184c6689p-10, 0x1.a01a012783e6dp-13, 0x1.a0199851bc815p-16, 0x1.71df28fc9ddb8p-19,
     0x1.28af1b211f4b3p-22, 0x1.ad7dda9143fb8p-26};
 
+// (2^r − 1) / r for |r| ≤ 0.502: 2^−28.0 of 2^r in F32, 2^−57.3 in F64.
+static const double power_f32[] = {0x1.62e43p-1,  0x1.ebfbd8p-3,  0x1.c6af7p-5,
+                                   0x1.3b308cp-7, 0x1.5f0f82p-10, 0x1.3fbc78p-13};
+static const double power_f64[] = {
+    0x1.62e42fefa39efp-1,  0x1.ebfbdff82c5a6p-3,  0x1.c6b08d704a123p-5,  0x1.3b2ab6fb9fcedp-7,
+    0x1.5d87fe78a0b72p-10, 0x1.4309130faa988p-13, 0x1.ffcbfc5be5f3dp-17, 0x1.62bfc58ea759p-20,
+    0x1.b525384e73782p-24, 0x1.e61ee361ec4d3p-28, 0x1.e9546d9be0d06p-32};
+
 // x = k log 2 + r. Adding 1.5·2^23 (1.5·2^52) rounds k to an integer and leaves it in the low bits
 // of the sum, from where shifts carry it into exponents; the other bits fall off.
 MthExp mth_exp_parts(MthBuild *b, Val x, Val low) {
@@ -33,7 +41,6 @@ MthExp mth_exp_parts(MthBuild *b, Val x, Val low) {
     int64_t mantissa = b->type == F32 ? 23 : 52;
     Val exponent = left(b, bits(b, shifted), mantissa);
     Val half = left(b, right(b, bits(b, shifted), 1), mantissa);
-    e.scale = of_bits(b, int_add(b, exponent, bits(b, one)));
     e.scale1 = of_bits(b, int_add(b, half, bits(b, one)));
     e.scale2 = of_bits(b, int_add(b, int_sub(b, exponent, half), bits(b, one)));
     return e;
@@ -41,6 +48,21 @@ MthExp mth_exp_parts(MthBuild *b, Val x, Val low) {
 
 Val mth_exp_scaled(MthBuild *b, MthExp e, Val x) {
     return mul(b, mul(b, x, e.scale1), e.scale2);
+}
+
+// y = k + r. k + bias comes into the low bits of a sum as above, and from there into the exponent.
+Val mth_power_of_two(MthBuild *b, Val x, Val x_low, Val factor, Val factor_low, int64_t bias) {
+    double offset = (double)bias;
+    Val rounder = constant(b, 0x1.8p23 + offset, 0x1.8p52 + offset);
+    Val shifted = fused(b, x, factor, rounder);
+    Val r = fused(b, x, factor, sub(b, rounder, shifted));
+    if (factor_low != MTH_NO_LOW)
+        r = fused(b, x, factor_low, r);
+    if (x_low != MTH_NO_LOW)
+        r = fused(b, x_low, factor, r);
+    Val part = fused(b, polynomial_by_type(b, r, power_f32, power_f64), r, number(b, 1));
+    Val exponent = left(b, bits(b, shifted), b->type == F32 ? 23 : 52);
+    return of_bits(b, int_add(b, bits(b, part), exponent));
 }
 
 // Beyond the limits the result is +inf and +0 in any case.
@@ -146,8 +168,10 @@ Val mth_build_tanh(MthBuild *b, const Val *arg) {
     Val p = polynomial_by_type(b, square, tanh_f32, tanh_f64);
     Val small = fused(b, mul(b, x, square), p, x);
     Val limited = at_most(b, x, constant(b, 10, 20));
-    MthExp e = mth_exp_parts(b, add(b, limited, limited), MTH_NO_LOW);
-    Val power = mul(b, e.part, e.scale);
+    Val factor = constant(b, 0x1.715476p1, 0x1.71547652b82fep1); // 2 / log 2
+    Val factor_low = constant(b, 0x1.4ae0cp-25, 0x1.777d0ffda0d24p-55);
+    Val power = mth_power_of_two(b, limited, MTH_NO_LOW, factor, factor_low, 0);
     Val large = sub(b, one, quotient(b, number(b, 2), add(b, power, one)));
-    return with_sign(b, choose(b, less(b, x, one), small, large), arg[0]);
+    Val above = less(b, one, x); // a NaN is not, and stays
+    return with_sign(b, choose(b, above, large, small), arg[0]);
 }
