@@ -76,8 +76,8 @@ void low_nest(Low *low, uint32_t level) {
         low->leave(low, level);
 }
 
-// A loop can be split where it has two iterations, stands in no loop over k, and is emitted once:
-// no loop around it has a tail.
+// A loop can be split where it has two iterations (of one leaf of several: one), stands in no loop
+// over k, and is emitted once: no loop around it has a tail.
 static int32_t split_level(const Low *low) {
     int32_t depth = low->layout->split_depth;
     if (depth < 0 || depth >= (int32_t)low->loops)
@@ -88,12 +88,19 @@ static int32_t split_level(const Low *low) {
             return -1;
     }
     const RlzLoop *loop = &low->loop[depth];
-    return loop->parallel && low->nest->extent[loop->axis] >= 2 * loop->step ? depth : -1;
+    int64_t least = low->of_leaves ? loop->step : 2 * loop->step;
+    return loop->parallel && low->nest->extent[loop->axis] >= least ? depth : -1;
 }
 
 void low_run(Low *low) {
     low->split = split_level(low);
+    // A leaf that cannot be divided, beside others that are, runs in the last launch alone.
+    bool apart = low->of_leaves && low->layout->split_depth >= 0 && low->split < 0;
+    if (apart)
+        krn_loop(&low->b, 0, 1, 1, KRN_TAIL, 0, NULL, NULL);
     low_nest(low, 0);
+    if (apart)
+        krn_end(&low->b, 0, NULL, NULL);
 }
 
 void low_pieces(Low *low, int64_t extent, uint32_t lanes) {
@@ -284,19 +291,21 @@ static const char *kernel_name(const RlzNest *nest) {
     return group ? "group" : core_prims[nest->prim].text;
 }
 
+// A nest's inputs and output; of several nests they are numbered on.
 static void make_buffers(Low *low) {
     const RlzNest *nest = low->nest;
     low->buffer = arena_array(low->arena, uint32_t, nest->inputs);
-    for (uint32_t i = 0, number = 0; i < nest->inputs; i++) {
+    for (uint32_t i = 0; i < nest->inputs; i++) {
         const RlzOperand *operand = &nest->input[i];
         if (operand->source != RLZ_MEMORY)
             continue;
-        Str name = str_format(low->arena, "in%u", number++);
+        Str name = str_format(low->arena, "in%u", low->ins++);
         int64_t range = dtype_is_real(operand->type) ? 0 : operand->range;
         low->buffer[i] = krn_buffer(&low->b, name.at, operand->type,
                                     rlz_operand_span(nest, operand), range, KRN_IN);
     }
-    low->out = krn_buffer(&low->b, "out", nest->output.type, rlz_operand_span(nest, &nest->output),
+    const char *name = low->of_leaves ? str_format(low->arena, "out%u", low->outs++).at : "out";
+    low->out = krn_buffer(&low->b, name, nest->output.type, rlz_operand_span(nest, &nest->output),
                           0, KRN_OUT);
 }
 
@@ -334,22 +343,50 @@ static void (*lowering_of(const RlzNest *nest))(Low *) {
     }
 }
 
+static void lower_nest(Low *low, const RlzNest *nest) {
+    low->nest = nest;
+    low->vector = vector_axis(nest);
+    memcpy(low->block, nest->extent, sizeof low->block);
+    memset(low->at, 0, sizeof low->at);
+    make_buffers(low);
+    if (!has_results(nest))
+        return;
+    low->loops = rlz_layout_loops(nest, low->layout, low->loop);
+    low_pieces(low, 1, 1);
+    lowering_of(nest)(low);
+}
+
+static Low *new_low(const RlzLayout *layout, Arena *arena, Names *names, const char *name) {
+    Low *low = arena_new_of(arena, Low);
+    *low = (Low){.layout = layout, .arena = arena, .last = true};
+    low->b = krn_builder(krn_new(arena, names, name), names);
+    return low;
+}
+
+// The nests of all leaves, one after the other; where too little is left to divide, whole.
+static Kernel *lower_leaves(const RlzNest *nest, const RlzLayout *layout, Arena *arena,
+                            Names *names) {
+    RlzLayout whole = *layout;
+    whole.split_depth = -1;
+    for (int pass = layout->split_depth < 0 ? 1 : 0; pass < 2; pass++) {
+        Low *low = new_low(pass ? &whole : layout, arena, names, kernel_name(nest));
+        low->of_leaves = true;
+        for (uint32_t i = 0; i < nest->leaves; i++)
+            lower_nest(low, nest->leaf[i]);
+        if (pass || low->b.kernel->split_count >= 2)
+            return low->b.kernel;
+    }
+    bug("a group of leaves without a kernel");
+}
+
 Kernel *krn_lower(const RlzNest *nest, const RlzLayout *layout, Arena *arena, Names *names) {
+    if (nest->leaves)
+        return lower_leaves(nest, layout, arena, names);
     nest = rlz_layout_nest(nest, layout, arena_new_of(arena, RlzMerged));
     const char *name = kernel_name(nest);
     if (nest->epilogue)
         name = str_format(arena, "%s+add", name).at;
-    Kernel *kernel = krn_new(arena, names, name);
-    Low *low = arena_new_of(arena, Low);
-    *low = (Low){
-        .nest = nest, .layout = layout, .arena = arena, .vector = vector_axis(nest), .last = true};
-    low->b = krn_builder(kernel, names);
-    memcpy(low->block, nest->extent, sizeof low->block);
-    make_buffers(low);
-    if (!has_results(nest))
-        return kernel;
-    low->loops = rlz_layout_loops(nest, layout, low->loop);
-    low_pieces(low, 1, 1);
-    lowering_of(nest)(low);
-    return kernel;
+    Low *low = new_low(layout, arena, names, name);
+    lower_nest(low, nest);
+    return low->b.kernel;
 }

@@ -52,6 +52,8 @@ struct Low {
     KrnBuilder b;
     uint32_t *buffer; // by input, where it is MEMORY
     uint32_t out, scratch;
+    bool of_leaves;     // the nest is one of several of this kernel
+    uint32_t ins, outs; // buffers so far
     LowIndex at[RLZ_AXES_MAX];
 
     int32_t vector; // the vector axis, −1: none

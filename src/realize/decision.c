@@ -11,7 +11,7 @@ const RlzDecisionInfo rlz_decisions[RLZ_DECISION_COUNT] = {
 #undef DECISION
 };
 
-static uint32_t sort_of(CorePrim prim) {
+static uint32_t sort_of_prim(CorePrim prim) {
     switch (core_prims[prim].class) {
     case CORE_CONTRACTION:
         return RLZ_ON_CONTRACTION;
@@ -26,12 +26,16 @@ static uint32_t sort_of(CorePrim prim) {
     }
 }
 
-bool rlz_decision_on(RlzDecision decision, CorePrim prim) {
-    return rlz_decisions[decision].nests & sort_of(prim);
+static uint32_t sort_of(CorePrim prim, bool of_tree) {
+    return sort_of_prim(prim) | (of_tree ? RLZ_ON_TREE : 0);
+}
+
+bool rlz_decision_on(RlzDecision decision, CorePrim prim, bool of_tree) {
+    return rlz_decisions[decision].nests & sort_of(prim, of_tree);
 }
 
 bool rlz_decision_applies(RlzDecision decision, const RlzNest *nest, const RlzLayout *layout) {
-    uint32_t sort = sort_of(nest->prim);
+    uint32_t sort = sort_of(nest->prim, nest->of_tree);
     if (sort == RLZ_ON_CONTRACTION)
         sort = layout->row_wise ? RLZ_ON_ROW_WISE : RLZ_ON_TILED;
     return rlz_decisions[decision].nests & sort;
@@ -157,6 +161,8 @@ uint32_t rlz_layout_get(const RlzLayout *layout, RlzDecision decision) {
         return layout->merge;
     case RLZ_DECISION_ROWS:
         return layout->rows;
+    case RLZ_DECISION_LEAVES:
+        return layout->all_leaves;
     case RLZ_DECISION_STREAM:
         return layout->stream;
     case RLZ_DECISION_COUNT:
@@ -215,6 +221,9 @@ void rlz_layout_set(RlzLayout *layout, RlzDecision decision, uint32_t value) {
         return;
     case RLZ_DECISION_ROWS:
         layout->rows = value;
+        return;
+    case RLZ_DECISION_LEAVES:
+        layout->all_leaves = value;
         return;
     case RLZ_DECISION_STREAM:
         layout->stream = value;

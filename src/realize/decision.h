@@ -22,7 +22,8 @@ enum {
     RLZ_ON_ROWS = 12, // softmax among them
     RLZ_ON_GROUP = 16,
     RLZ_ON_LANES = RLZ_ON_CONTRACTION | RLZ_ON_ROWS | RLZ_ON_GROUP,
-    RLZ_ON_EVERY = 63
+    RLZ_ON_EVERY = 63,
+    RLZ_ON_TREE = 64 // beside the sort that the nest has otherwise
 };
 
 typedef struct RlzDecisionInfo {
@@ -33,8 +34,8 @@ typedef struct RlzDecisionInfo {
 } RlzDecisionInfo;
 extern const RlzDecisionInfo rlz_decisions[RLZ_DECISION_COUNT];
 
-// Decisions that a let of this primitive has, its form being any.
-bool rlz_decision_on(RlzDecision decision, CorePrim prim);
+// Decisions that a let of this primitive has, its form being any; `of_tree`: over a parameter tree.
+bool rlz_decision_on(RlzDecision decision, CorePrim prim, bool of_tree);
 // Those that a nest has under a layout: a row-wise contraction has no tile.
 bool rlz_decision_applies(RlzDecision decision, const RlzNest *nest, const RlzLayout *layout);
 

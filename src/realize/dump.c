@@ -16,6 +16,8 @@ Str rlz_nest_line(const RlzNest *nest, const RlzLayout *layout, Arena *arena) {
     else
         buf_format(&buf, " %s%s", core_prims[nest->prim].text, nest->epilogue ? "+add" : "");
     buf_format(&buf, " %s ", dtype_text(nest->output.type));
+    if (nest->leaves)
+        buf_format(&buf, " of %u lea%s ", nest->leaves, nest->leaves == 1 ? "f" : "ves");
     for (uint32_t i = 0; i < nest->axes; i++)
         buf_format(&buf, "  %s %lld", rlz_role_text(nest->role[i]), (long long)nest->extent[i]);
     buf_format(&buf, "   %s", rlz_layout_text(nest, layout, arena).at);

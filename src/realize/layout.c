@@ -181,7 +181,8 @@ RlzLayout rlz_layout_scalar(const RlzNest *nest) {
                         .passes = nest->prim == CORE_softmax ? 3 : 0,
                         .epilogue = nest->epilogue,
                         .unroll = 1,
-                        .rows = 1};
+                        .rows = 1,
+                        .all_leaves = nest->leaves > 0};
     return layout;
 }
 
@@ -194,7 +195,8 @@ RlzLayout rlz_layout_complete(const RlzNest *nest, RlzTarget target, uint32_t wo
         layout.row_wise = stated->row_wise;
         layout.tile[1] = 1;
     }
-    uint32_t later = RLZ_BIT(FORM) | RLZ_BIT(LANES) | RLZ_BIT(SPLIT) | RLZ_BIT(EPILOGUE);
+    uint32_t later =
+        RLZ_BIT(FORM) | RLZ_BIT(LANES) | RLZ_BIT(SPLIT) | RLZ_BIT(EPILOGUE) | RLZ_BIT(LEAVES);
     for (RlzDecision d = 0; d < RLZ_DECISION_COUNT; d++)
         if (decisions & ~later & (1u << d))
             rlz_layout_set(&layout, d, rlz_layout_get(stated, d));
@@ -287,10 +289,10 @@ static void further_text(const RlzLayout *layout, StrBuf *buf) {
         buf_format(buf, " iblock %u", layout->iblock);
     if (layout->unroll > 1)
         buf_format(buf, " unroll %u", layout->unroll);
-    const bool flag[] = {layout->peel,  layout->pack_left, layout->prefetch,
-                         layout->merge, layout->stream,    layout->epilogue};
-    static const char *const text[] = {"peel",  "pack-left", "prefetch",
-                                       "merge", "stream",    "epilogue"};
+    const bool flag[] = {layout->peel,   layout->pack_left, layout->prefetch,  layout->merge,
+                         layout->stream, layout->epilogue,  layout->all_leaves};
+    static const char *const text[] = {"peel",   "pack-left", "prefetch",  "merge",
+                                       "stream", "epilogue",  "leaves one"};
     for (uint32_t i = 0; i < COUNT_OF(flag); i++)
         if (flag[i])
             buf_format(buf, " %s", text[i]);

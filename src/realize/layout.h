@@ -33,7 +33,8 @@ typedef struct RlzLayout {
     bool prefetch;
     uint32_t unroll; // ≥ 1
     bool merge;
-    uint32_t rows; // ≥ 1
+    uint32_t rows;   // ≥ 1
+    bool all_leaves; // leaves: the nest is of all leaves (RlzNest.leaves) exactly then
     bool stream;
 } RlzLayout;
 

@@ -505,6 +505,7 @@ const RlzNest *rlz_nest_make(const RlzNestInput *input, Arena *arena, const Core
     RlzNest *nest = m.nest = arena_new_of(arena, RlzNest);
     const CoreArithmetic *arithmetic = input->arithmetic;
     nest->prim = m.let->prim;
+    nest->of_tree = input->leaf;
     nest->kind = kind_of(nest->prim);
     nest->arithmetic = core_let_arithmetic(input->program, fn, input->root, arithmetic, input->fn);
     nest->accumulate = arithmetic->has_accumulate && accumulates(nest->prim)

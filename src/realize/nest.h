@@ -25,6 +25,11 @@
 // walks as one are merged, which keeps the order of every sum. A contraction keeps its axes as they
 // are, so that a plan's split depth, tile and k-block mean the same at every shape.
 //
+// A group over a parameter tree is a nest a leaf, or one nest of all leaves: then `leaf` holds the
+// leaves' own nests, which say where their elements lie, and the nest itself is the group over all
+// elements of the tree, one leaf behind the other. What counts elements (lanes, splits, work, the
+// shape) sees a nest like others; lowering and the text go through the leaves.
+//
 // An output overlaps no input; but that of a group may take the very place of an input that it
 // reads element by element in step (an optimizer's new parameters).
 #ifndef PRESK_REALIZE_NEST_H
@@ -93,6 +98,9 @@ typedef struct RlzNest {
     uint32_t nodes; // GROUP
     const RlzNode *node;
     RlzOperand output; // its `range` is the index bound where the result is an index
+    bool of_tree;      // over a leaf of a parameter tree, or all of them: no part of the text
+    uint32_t leaves;   // 0: one nest
+    const struct RlzNest *const *leaf;
 } RlzNest;
 
 // How a value lies in memory when a nest reads or writes it. A scalar that changes from run to run
@@ -108,8 +116,9 @@ typedef struct RlzValue {
 // The nest of let `root` of a function: a primitive that launches, or a group's root with all its
 // members (a group that `arithmetic` does not fuse is a nest a member). `value(data, let)` gives
 // the operands that the nest reads from outside, at concrete shapes; `output` is where the result
-// goes, row-major, with the result's extents. Over a parameter tree both are one leaf's. Constants
-// are rounded by `round`, which the caller gives because only it knows dims and hyperparameters.
+// goes, row-major, with the result's extents. Over a parameter tree both are one `leaf`'s.
+// Constants are rounded by `round`, which the caller gives because only it knows dims and
+// hyperparameters.
 typedef struct RlzNestInput {
     const CoreProgram *program;
     CoreFnId fn;
@@ -119,10 +128,14 @@ typedef struct RlzNestInput {
     double (*round)(void *data, CoreScalar scalar, DType type);
     void *data;
     RlzValue output;
+    bool leaf;
     CoreLetId epilogue; // a product's: the other operand of the add that it takes over, 0: none
 } RlzNestInput;
 // The nest, and in *lets (may be null) the let that each input reads, in the arena.
 const RlzNest *rlz_nest_make(const RlzNestInput *input, Arena *arena, const CoreLetId **lets);
+
+// The nest of all leaves of a group, of which each has its own nest; one or more.
+const RlzNest *rlz_nest_of_leaves(const RlzNest *const *leaf, uint32_t leaves, Arena *arena);
 
 // The number of the axis of this role (I, J, REDUCED of a row nest), −1 where it is empty.
 int32_t rlz_nest_axis(const RlzNest *nest, RlzRole role);

@@ -79,27 +79,34 @@ static void node_text(const RlzNode *node, StrBuf *buf) {
     buf_char(buf, '\n');
 }
 
-Str rlz_nest_text(const RlzNest *nest, Arena *arena) {
-    StrBuf buf = {.arena = arena};
-    buf_format(&buf, "%s %s %s", rlz_kind_text(nest->kind), core_prims[nest->prim].text,
+static void nest_text(const RlzNest *nest, StrBuf *buf) {
+    buf_format(buf, "%s %s %s", rlz_kind_text(nest->kind), core_prims[nest->prim].text,
                dtype_text(nest->arithmetic));
     if (nest->accumulate != nest->arithmetic)
-        buf_format(&buf, " accumulate %s", dtype_text(nest->accumulate));
+        buf_format(buf, " accumulate %s", dtype_text(nest->accumulate));
     if (nest->multiply_add)
-        buf_text(&buf, " mul-add");
+        buf_text(buf, " mul-add");
     if (nest->epilogue)
-        buf_text(&buf, " epilogue");
+        buf_text(buf, " epilogue");
     if (nest->reduce == CORE_REDUCE_STRIPES16)
-        buf_text(&buf, " stripes16");
+        buf_text(buf, " stripes16");
     for (uint32_t i = 0; i < nest->axes; i++)
-        buf_format(&buf, " %s %lld", rlz_role_text(nest->role[i]), (long long)nest->extent[i]);
-    buf_char(&buf, '\n');
+        buf_format(buf, " %s %lld", rlz_role_text(nest->role[i]), (long long)nest->extent[i]);
+    buf_char(buf, '\n');
     for (uint32_t i = 0; i < nest->inputs; i++)
-        operand_text(nest, &nest->input[i], &buf);
+        operand_text(nest, &nest->input[i], buf);
     for (uint32_t i = 0; i < nest->nodes; i++)
-        node_text(&nest->node[i], &buf);
-    buf_text(&buf, "out ");
-    operand_text(nest, &nest->output, &buf);
+        node_text(&nest->node[i], buf);
+    buf_text(buf, "out ");
+    operand_text(nest, &nest->output, buf);
+}
+
+Str rlz_nest_text(const RlzNest *nest, Arena *arena) {
+    StrBuf buf = {.arena = arena};
+    if (!nest->leaves)
+        nest_text(nest, &buf);
+    for (uint32_t i = 0; i < nest->leaves; i++)
+        nest_text(nest->leaf[i], &buf);
     return buf_str(&buf);
 }
 
@@ -129,6 +136,11 @@ static double elements(const RlzNest *nest, const RlzOperand *operand) {
 }
 
 double rlz_nest_bytes(const RlzNest *nest) {
+    double all = 0;
+    for (uint32_t i = 0; i < nest->leaves; i++)
+        all += rlz_nest_bytes(nest->leaf[i]);
+    if (nest->leaves)
+        return all;
     double bytes = elements(nest, &nest->output) * (double)dtype_size(nest->output.type);
     if (nest->output.indexed_extent)
         bytes *= (double)nest->output.indexed_extent;

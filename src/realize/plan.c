@@ -91,12 +91,14 @@ static bool find_nest(Program *p, RlzStated *stated) {
 }
 
 static void check_sort(Program *p, RlzStated *stated, RlzDecision decision) {
-    CorePrim prim = core_let(core_fn(p->core, stated->fn), stated->let)->prim;
-    if (rlz_decision_on(decision, prim))
+    const CoreLet *let = core_let(core_fn(p->core, stated->fn), stated->let);
+    CorePrim prim = let->prim;
+    bool of_tree = core_type(p->core, let->type)->kind == CORE_PARAMS;
+    if (rlz_decision_on(decision, prim, of_tree))
         return;
     StrBuf legal = {.arena = p->plan->arena};
     for (RlzDecision d = 0; d < RLZ_DECISION_COUNT; d++)
-        if (rlz_decision_on(d, prim))
+        if (rlz_decision_on(d, prim, of_tree))
             buf_format(&legal, "%s%s", legal.size ? ", " : "", rlz_decisions[d].text.at);
     Diag *made =
         refuse(p->plan, stated->at[decision],
@@ -200,6 +202,16 @@ static RlzFault form_fault(const RlzStated *stated, const RlzNest *nest, const R
     return (RlzFault){0};
 }
 
+// All leaves are one nest of a shape of its own; a leaf's shape cannot speak for them.
+static RlzFault leaves_fault(const RlzStated *stated, const RlzNest *nest) {
+    bool one = stated->decisions & RLZ_BIT(LEAVES) && stated->value[RLZ_DECISION_LEAVES];
+    if (!one || nest->leaves)
+        return (RlzFault){0};
+    return (RlzFault){2, RLZ_DECISION_LEAVES,
+                      STR("this is the shape of one leaf; \"one\" is legal without a shape, or at "
+                          "the number of elements of the whole tree")};
+}
+
 static RlzLayout stated_layout(const RlzStated *stated, const RlzNest *nest,
                                const RlzMachine *machine) {
     RlzLayout values = rlz_layout_scalar(nest);
@@ -233,6 +245,8 @@ bool rlz_plan_layout(const RlzPlan *plan, CoreFnId fn, CoreLetId let, const RlzN
     *layout = stated_layout(stated, nest, machine);
     RlzFault fault = form_fault(stated, nest, layout);
     if (!fault.condition)
+        fault = leaves_fault(stated, nest);
+    if (!fault.condition)
         fault = rlz_layout_fault(nest, layout, machine->target, arena);
     if (!fault.condition && stated->decisions & RLZ_BIT(SPLIT))
         fault = rlz_workers_fault(layout, machine, arena);
@@ -265,6 +279,12 @@ bool rlz_plan_epilogue(const RlzPlan *plan, CoreFnId fn, CoreLetId let, const Rl
                        Arena *arena) {
     const RlzStated *stated = find_stated(plan, fn, let, nest, arena);
     return stated && stated->decisions & RLZ_BIT(EPILOGUE) && stated->value[RLZ_DECISION_EPILOGUE];
+}
+
+bool rlz_plan_leaves(const RlzPlan *plan, CoreFnId fn, CoreLetId let, const RlzNest *nest,
+                     Arena *arena) {
+    const RlzStated *stated = find_stated(plan, fn, let, nest, arena);
+    return stated && stated->decisions & RLZ_BIT(LEAVES) && stated->value[RLZ_DECISION_LEAVES];
 }
 
 // ---- writing ------------------------------------------------------------------------------------

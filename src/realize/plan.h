@@ -56,6 +56,9 @@ bool rlz_plan_split(const RlzPlan *plan, CoreFnId fn, CoreLetId let, const RlzNe
 // Does the plan state an epilogue for this product (a nest without one) at its shape?
 bool rlz_plan_epilogue(const RlzPlan *plan, CoreFnId fn, CoreLetId let, const RlzNest *nest,
                        Arena *arena);
+// Does the plan state one launch for the nest of all leaves of a group over a tree?
+bool rlz_plan_leaves(const RlzPlan *plan, CoreFnId fn, CoreLetId let, const RlzNest *nest,
+                     Arena *arena);
 
 // "twice/%2 lanes 4 split { … }", as it stands in the plan.
 Str rlz_stated_text(const RlzStated *stated, Arena *arena);

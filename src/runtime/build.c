@@ -332,9 +332,34 @@ static bool choose_kernel(Builder *b, RtLaunch *launch) {
                           kernel->split_count);
 }
 
-static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const CoreLetId *operands,
-                       uint32_t output) {
+// A nest with what it reads and writes.
+typedef struct Part {
+    NestData data;
+    RlzNestInput input;
+    const RlzNest *nest;
+    const CoreLetId *operands; // by the nest's inputs
+    Value value;
+} Part;
+
+// The buffers that a launch uses for a nest.
+static void use_part(Builder *b, Part *part, RtUse *use) {
     RtProgram *program = b->program;
+    for (uint32_t i = 0; i < part->nest->inputs; i++) {
+        if (part->nest->input[i].source != RLZ_MEMORY)
+            continue;
+        uint32_t buffer = operand_value(&part->data, part->operands[i])->buffer;
+        program->buffers.at[buffer].last = program->launches.count;
+        use->buffer[use->count++] = buffer;
+    }
+    RtBuffer *output = &program->buffers.at[part->value.buffer];
+    output->first = output->last = program->launches.count;
+    use->buffer[use->count++] = part->value.buffer;
+}
+
+// A launch of a nest: of one part, or of the parts that are its leaves.
+static void launch_add(Builder *b, const RlzNest *nest, uint32_t parts, Part *part) {
+    RtProgram *program = b->program;
+    const NestData *data = &part->data;
     RtLaunch launch = {.fn = data->frame->id,
                        .let = data->root,
                        .leaf = data->leaf < 0 ? 0 : (uint32_t)data->leaf,
@@ -344,19 +369,11 @@ static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const Co
         b->failed = true;
         return;
     }
-    uint32_t number = program->launches.count;
-    RtUse use = {.buffer = arena_array(b->arena, uint32_t, nest->inputs + 1)};
-    for (uint32_t i = 0; i < nest->inputs; i++) {
-        if (nest->input[i].source != RLZ_MEMORY)
-            continue;
-        uint32_t buffer = operand_value(data, operands[i])->buffer;
-        program->buffers.at[buffer].last = number;
-        use.buffer[use.count++] = buffer;
-    }
-    use.buffer[use.count++] = output;
-    if (launch.kernel->scratch) {
+    RtUse use = {.buffer = arena_array(b->arena, uint32_t, parts * (nest->inputs + 1))};
+    for (uint32_t i = 0; i < parts; i++)
+        use_part(b, &part[i], &use);
+    if (launch.kernel->scratch)
         use.scratch = buffer_add(b, launch.kernel->scratch * launch.workers, NULL);
-    }
     vec_push(b->arena, &program->launches, launch);
     vec_push(b->arena, &program->uses, use);
     program->summary.flops += rlz_nest_flops(nest);
@@ -365,7 +382,9 @@ static void launch_add(Builder *b, NestData *data, const RlzNest *nest, const Co
 
 // The nest of a let (or of one leaf of it), and its value without a buffer. False: it has no size.
 static bool describe_nest(Builder *b, const Frame *frame, CoreLetId let, CoreTypeId type,
-                          int64_t leaf, NestData *data, RlzNestInput *input) {
+                          int64_t leaf, Part *part) {
+    NestData *data = &part->data;
+    RlzNestInput *input = &part->input;
     const CoreLet *at = core_let(frame->fn, let);
     const CoreArithmetic *arithmetic = b->program->options.arithmetic;
     DType storage = arithmetic->storage[frame->id][let];
@@ -382,46 +401,47 @@ static bool describe_nest(Builder *b, const Frame *frame, CoreLetId let, CoreTyp
                             .value = nest_value,
                             .round = nest_round,
                             .data = data,
-                            .output = {.source = RLZ_MEMORY}};
+                            .output = {.source = RLZ_MEMORY},
+                            .leaf = leaf >= 0};
     RlzValue *output = &input->output;
     if (!concrete(b, frame, type, at->span, &output->shape, &output->range))
         return false;
     output->type = core_type(b->core, type)->kind == CORE_IDX
                        ? dtype_of_bound((uint64_t)output->range)
                        : storage;
+    part->value = (Value){.at = *output};
     return true;
 }
 
-static Value launch_nest(Builder *b, NestData *data, const RlzNestInput *input) {
-    Value value = {.at = input->output};
-    size_t bytes = (size_t)shape_count(&value.at.shape) * dtype_size(value.at.type);
-    value.buffer = buffer_add(b, bytes, NULL);
-    const CoreLetId *operands;
-    const RlzNest *nest = rlz_nest_make(input, b->arena, &operands);
-    launch_add(b, data, nest, operands, value.buffer);
-    return value;
+// The nest that was described, and a buffer for its value.
+static void make_part(Builder *b, Part *part) {
+    const RlzValue *at = &part->value.at;
+    part->value.buffer =
+        buffer_add(b, (size_t)shape_count(&at->shape) * dtype_size(at->type), NULL);
+    part->nest = rlz_nest_make(&part->input, b->arena, &part->operands);
 }
 
-// The launch of a let's nest (or of one leaf of it); its value.
-static Value launch_value(Builder *b, const Frame *frame, CoreLetId let, CoreTypeId type,
-                          int64_t leaf) {
-    NestData data;
-    RlzNestInput input;
-    if (!describe_nest(b, frame, let, type, leaf, &data, &input))
-        return (Value){.at = input.output};
-    return launch_nest(b, &data, &input);
+// The launch of a let's nest; its value.
+static Value launch_value(Builder *b, const Frame *frame, CoreLetId let) {
+    Part part = {0};
+    if (!describe_nest(b, frame, let, core_let(frame->fn, let)->type, -1, &part))
+        return part.value;
+    make_part(b, &part);
+    launch_add(b, part.nest, 1, &part);
+    return part.value;
 }
 
 // An add whose product has it as its epilogue: the product's kernel, at its site.
 static Value launch_epilogue(Builder *b, const Frame *frame, CoreLetId add) {
-    NestData data;
-    RlzNestInput input;
+    Part part = {0};
     CoreLetId product = frame->product[add], left = core_operand(frame->fn, add, 0);
     CoreTypeId type = core_let(frame->fn, product)->type;
-    if (!describe_nest(b, frame, product, type, -1, &data, &input))
-        return (Value){.at = input.output};
-    input.epilogue = left == product ? core_operand(frame->fn, add, 1) : left;
-    return launch_nest(b, &data, &input);
+    if (!describe_nest(b, frame, product, type, -1, &part))
+        return part.value;
+    part.input.epilogue = left == product ? core_operand(frame->fn, add, 1) : left;
+    make_part(b, &part);
+    launch_add(b, part.nest, 1, &part);
+    return part.value;
 }
 
 // Does the plan give this product an epilogue? Then it launches nothing, and the add does.
@@ -430,12 +450,11 @@ static bool has_epilogue(Builder *b, Frame *frame, CoreLetId let) {
     const CoreLet *at = core_let(frame->fn, let);
     if (!options->plan || core_prims[at->prim].class != CORE_CONTRACTION)
         return false;
-    NestData data;
-    RlzNestInput input;
+    Part part = {0};
     RlzEpilogue epilogue;
-    if (!describe_nest(b, frame, let, at->type, -1, &data, &input) ||
-        !rlz_plan_epilogue(options->plan, frame->id, let, rlz_nest_make(&input, b->arena, NULL),
-                           b->arena) ||
+    if (!describe_nest(b, frame, let, at->type, -1, &part) ||
+        !rlz_plan_epilogue(options->plan, frame->id, let,
+                           rlz_nest_make(&part.input, b->arena, NULL), b->arena) ||
         !rlz_epilogue_find(b->core, frame->id, let, options->arithmetic, &epilogue))
         return false;
     if (!frame->product)
@@ -449,8 +468,22 @@ static Value launch_tree(Builder *b, const Frame *frame, CoreLetId let) {
     CoreTree tree = core_type(b->core, core_let(frame->fn, let)->type)->tree;
     uint32_t count = core_tree_leaves(b->core, tree, b->arena, &leaves);
     Value value = {.count = count, .parts = arena_array(b->arena, Value, count + 1)};
-    for (uint32_t i = 0; i < count && !b->failed; i++)
-        value.parts[i] = launch_value(b, frame, let, leaves[i].type, i);
+    Part *part = arena_array(b->arena, Part, count + 1);
+    const RlzNest **nest = arena_array(b->arena, const RlzNest *, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!describe_nest(b, frame, let, leaves[i].type, i, &part[i]))
+            return value;
+        make_part(b, &part[i]);
+        nest[i] = part[i].nest;
+        value.parts[i] = part[i].value;
+    }
+    const RlzPlan *plan = b->program->options.plan;
+    const RlzNest *all = plan && count ? rlz_nest_of_leaves(nest, count, b->arena) : NULL;
+    if (all && rlz_plan_leaves(plan, frame->id, let, all, b->arena))
+        launch_add(b, all, count, part);
+    else
+        for (uint32_t i = 0; i < count && !b->failed; i++)
+            launch_add(b, nest[i], 1, &part[i]);
     return value;
 }
 
@@ -479,7 +512,7 @@ static void walk(Builder *b, Frame *frame) {
         else if (core_type(b->core, at->type)->kind == CORE_PARAMS)
             frame->values[let] = launch_tree(b, frame, let);
         else
-            frame->values[let] = launch_value(b, frame, let, at->type, -1);
+            frame->values[let] = launch_value(b, frame, let);
     }
 }
 
@@ -506,20 +539,35 @@ static void live_on(Builder *b, const Value *value) {
         live_on(b, &value->parts[i]);
 }
 
-// Does the launch write each element after it has read the argument's there, and no other?
-static bool reads_in_step(const RtProgram *program, uint32_t launch, uint32_t argument) {
+// Does a nest, which uses these buffers, write each element of `output` after it has read the
+// argument's there, and no other? Moves *buffers behind its own.
+static bool nest_reads_in_step(const RlzNest *nest, const uint32_t **buffers, uint32_t argument,
+                               uint32_t output) {
+    bool reads = false, in_step = true;
+    for (uint32_t i = 0; i < nest->inputs; i++) {
+        const RlzOperand *input = &nest->input[i];
+        if (input->source != RLZ_MEMORY || *(*buffers)++ != argument)
+            continue;
+        reads = true;
+        in_step =
+            in_step && input->type == nest->output.type &&
+            memcmp(input->stride, nest->output.stride, nest->axes * sizeof *input->stride) == 0;
+    }
+    bool own = *(*buffers)++ == output;
+    return !reads || (in_step && own);
+}
+
+static bool reads_in_step(const RtProgram *program, uint32_t launch, uint32_t argument,
+                          uint32_t output) {
     const RlzNest *nest = program->launches.at[launch].nest;
-    const RtUse *use = &program->uses.at[launch];
+    const uint32_t *buffers = program->uses.at[launch].buffer;
     if (nest->kind != RLZ_GROUP)
         return false;
-    for (uint32_t i = 0, at = 0; i < nest->inputs; i++) {
-        const RlzOperand *input = &nest->input[i];
-        if (input->source != RLZ_MEMORY || use->buffer[at++] != argument)
-            continue;
-        if (input->type != nest->output.type ||
-            memcmp(input->stride, nest->output.stride, nest->axes * sizeof *input->stride) != 0)
+    if (!nest->leaves)
+        return nest_reads_in_step(nest, &buffers, argument, output);
+    for (uint32_t i = 0; i < nest->leaves; i++)
+        if (!nest_reads_in_step(nest->leaf[i], &buffers, argument, output))
             return false;
-    }
     return true;
 }
 
@@ -536,7 +584,7 @@ static void write_in_place(Builder *b, const Value *new, const Value *old) {
                 shape_is_contiguous(&new->at.shape) && shape_is_contiguous(&old->at.shape);
     if (!same || to->external || from->last > to->first)
         return;
-    if (from->last < to->first || reads_in_step(b->program, to->first, old->buffer))
+    if (from->last < to->first || reads_in_step(b->program, to->first, old->buffer, new->buffer))
         to->external = from->external;
 }
 

@@ -77,6 +77,8 @@ void rt_run(RtProgram *program);
 CoreValue rt_result(const RtProgram *program);
 RtSummary rt_summary(const RtProgram *program);
 uint32_t rt_launch_count(const RtProgram *program);
+// How many launches have been run since the program was built.
+uint64_t rt_launches_run(const RtProgram *program);
 const RtLaunch *rt_launch_at(const RtProgram *program, uint32_t index);
 // One launch alone, on the values that the last run left.
 void rt_run_launch(RtProgram *program, uint32_t index);

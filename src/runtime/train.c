@@ -280,6 +280,8 @@ bool rt_trainer_launches(RtTrainer *trainer, const CoreArithmetic *arithmetic,
     if (arithmetic->fusion != options.arithmetic->fusion)
         options.plan = NULL; // its sites are checked for one of the two
     options.arithmetic = arithmetic;
+    if (!arithmetic->fusion)
+        options.plan = NULL; // its nests are groups
     CoreValue *step = arena_copy(trainer->arena, trainer->arguments,
                                  (trainer->states + 2) * sizeof *trainer->arguments);
     step[1] = step[0]; // a gradient's shapes are those of the parameters

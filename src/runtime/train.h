@@ -94,7 +94,8 @@ const CoreValue *rt_trainer_parameters(const RtTrainer *trainer);
 uint64_t rt_trainer_epoch(const RtTrainer *trainer);
 
 // The launches that the functions of a step have in an arithmetic, counted on programs that are
-// built for it; false with a diagnostic.
+// built for it (with fusion under the plan, without it at the default layouts); false with a
+// diagnostic.
 typedef struct RtTrainLaunches {
     uint32_t loss, gradient, step;
 } RtTrainLaunches;

@@ -22,14 +22,21 @@ typedef struct Point {
     bool native;
 } Point;
 
+// What a kernel of the nest reads and writes: of one nest of several leaves, each has a part.
+typedef struct Part {
+    const RlzNest *nest;
+    Data *data; // by input
+    Data truth;
+} Part;
+
 typedef struct Exact {
     Context *context;
     Arena *arena; // of one nest
     Arena *batch;
     Pool *pool[THREADS]; // by thread_counts; null for one
     const RlzNest *nest;
-    Data *data; // by input
-    Data truth;
+    uint32_t parts;
+    Part *part;
     RlzTarget target;
     Map *seen; // kernel text and target
     Map *texts;
@@ -77,14 +84,41 @@ static void fail(Exact *e, const char *what, const char *by, uint32_t threads, S
             str_format(e->context->arena, "%s\nby %s on %u threads: %s", what, by, threads, why.at);
 }
 
-static bool inputs_guarded(const Exact *e) {
-    for (uint32_t i = 0; i < e->nest->inputs; i++)
-        if (e->nest->input[i].source == RLZ_MEMORY && !data_guarded(&e->data[i]))
+static bool inputs_guarded(const Part *part) {
+    for (uint32_t i = 0; i < part->nest->inputs; i++)
+        if (part->nest->input[i].source == RLZ_MEMORY && !data_guarded(&part->data[i]))
             return false;
     return true;
 }
 
-// Into an output full of NaN, on each number of threads.
+// The kernel's buffers, the outputs full of NaN.
+static void **make_buffers(Exact *e, const Kernel *kernel, Data *out) {
+    void **buffers = arena_array(e->batch, void *, kernel->buffers.count);
+    uint32_t number = 0;
+    for (uint32_t p = 0; p < e->parts; p++) {
+        const Part *part = &e->part[p];
+        out[p] = data_new(e->batch, part->truth.type, part->truth.count);
+        memset(out[p].at, 0xff, (size_t)out[p].count * dtype_size(out[p].type));
+        for (uint32_t i = 0; i < part->nest->inputs; i++)
+            if (part->nest->input[i].source == RLZ_MEMORY)
+                buffers[number++] = part->data[i].at;
+        buffers[number++] = out[p].at;
+    }
+    return buffers;
+}
+
+// What is wrong with a part's output; the empty string where nothing is.
+static Str fault_of(Exact *e, const Part *part, const Data *out) {
+    int64_t at;
+    if (!data_same(out, &part->truth, &at))
+        return str_format(e->batch, "element %lld is %a, not %a", (long long)at,
+                          dtype_get(out->type, out->at, at),
+                          dtype_get(out->type, part->truth.at, at));
+    return data_guarded(out) && inputs_guarded(part) ? STR("")
+                                                     : STR("a guard word was overwritten");
+}
+
+// On each number of threads.
 static void check_point(Exact *e, const Point *point, NatFunction native) {
     const Kernel *kernel = point->kernel;
     const char *by = native ? "native code" : "the interpreter";
@@ -92,26 +126,19 @@ static void check_point(Exact *e, const Point *point, NatFunction native) {
     if (!native)
         launch.code = krn_code(kernel, e->batch);
     for (uint32_t t = 0; t < (kernel->split_count ? THREADS : 1u); t++) {
-        Data out = data_new(e->batch, e->truth.type, e->truth.count);
-        memset(out.at, 0xff, (size_t)out.count * dtype_size(out.type));
-        void **buffers = arena_array(e->batch, void *, kernel->buffers.count);
-        uint32_t number = 0;
-        for (uint32_t i = 0; i < e->nest->inputs; i++)
-            if (e->nest->input[i].source == RLZ_MEMORY)
-                buffers[number++] = e->data[i].at;
-        buffers[number] = out.at;
-        launch.buffers = buffers;
+        Data *out = arena_array(e->batch, Data, e->parts);
+        launch.buffers = make_buffers(e, kernel, out);
         if (e->pool[t])
             pool_run(e->pool[t], thread_counts[t], run_share, &launch);
         else
             run_share(&launch, 0, 1);
-        int64_t at;
-        if (!data_same(&out, &e->truth, &at))
-            fail(e, point->what.at, by, thread_counts[t],
-                 str_format(e->batch, "element %lld is %a, not %a", (long long)at,
-                            dtype_get(out.type, out.at, at), dtype_get(out.type, e->truth.at, at)));
-        if (launch.overrun || !data_guarded(&out) || !inputs_guarded(e))
-            fail(e, point->what.at, by, thread_counts[t], STR("a guard word was overwritten"));
+        for (uint32_t p = 0; p < e->parts; p++) {
+            Str fault = fault_of(e, &e->part[p], &out[p]);
+            if (fault.size)
+                fail(e, point->what.at, by, thread_counts[t], fault);
+        }
+        if (launch.overrun)
+            fail(e, point->what.at, by, thread_counts[t], STR("scratch memory was overrun"));
     }
 }
 
@@ -214,14 +241,14 @@ static void run_scalar(Exact *e, const RlzNest *nest, void *const *inputs, const
 }
 
 // The product's kernel, then the add's.
-static void run_product_and_add(Exact *e, void **inputs) {
-    RlzNest product = *e->nest;
+static void run_product_and_add(Exact *e, const Part *part, void **inputs) {
+    RlzNest product = *part->nest;
     product.inputs = 2;
     product.epilogue = false;
-    Data between = data_new(e->batch, e->truth.type, e->truth.count);
+    Data between = data_new(e->batch, part->truth.type, part->truth.count);
     run_scalar(e, &product, inputs, &between);
     RlzNode node = {.prim = CORE_add, .arithmetic = product.arithmetic, .operand = {0, 1}};
-    RlzOperand operands[2] = {product.output, e->nest->input[2]};
+    RlzOperand operands[2] = {product.output, part->nest->input[2]};
     RlzNest add = {.kind = RLZ_GROUP,
                    .prim = CORE_add,
                    .arithmetic = product.arithmetic,
@@ -235,28 +262,38 @@ static void run_product_and_add(Exact *e, void **inputs) {
         add.extent[i] = product.extent[i];
         add.role[i] = RLZ_PARALLEL;
     }
-    run_scalar(e, &add, (void *[]){between.at, inputs[2]}, &e->truth);
+    run_scalar(e, &add, (void *[]){between.at, inputs[2]}, &part->truth);
 }
 
-static void prepare(Exact *e, const RlzNest *nest) {
-    e->nest = nest;
-    e->data = arena_array(e->arena, Data, nest->inputs + 1);
+static void prepare_part(Exact *e, Part *part, const RlzNest *nest) {
+    part->nest = nest;
+    part->data = arena_array(e->arena, Data, nest->inputs + 1);
     void **inputs = arena_array(e->arena, void *, nest->inputs + 1);
     for (uint32_t i = 0; i < nest->inputs; i++) {
         if (nest->input[i].source != RLZ_MEMORY)
             continue;
         const RlzOperand *operand = &nest->input[i];
-        e->data[i] = data_new(e->arena, operand->type, rlz_operand_span(nest, operand));
-        data_fill(&e->data[i], &e->random, MAX(operand->range, 1), nest->kind != RLZ_CONTRACTION);
-        inputs[i] = e->data[i].at;
+        part->data[i] = data_new(e->arena, operand->type, rlz_operand_span(nest, operand));
+        data_fill(&part->data[i], &e->random, MAX(operand->range, 1),
+                  nest->kind != RLZ_CONTRACTION);
+        inputs[i] = part->data[i].at;
     }
-    e->truth = data_new(e->arena, nest->output.type, rlz_operand_span(nest, &nest->output));
-    memset(e->truth.at, 0xff, (size_t)e->truth.count * dtype_size(e->truth.type));
+    part->truth = data_new(e->arena, nest->output.type, rlz_operand_span(nest, &nest->output));
+    memset(part->truth.at, 0xff, (size_t)part->truth.count * dtype_size(part->truth.type));
     if (nest->epilogue)
-        run_product_and_add(e, inputs);
+        run_product_and_add(e, part, inputs);
     else
-        run_scalar(e, nest, inputs, &e->truth);
+        run_scalar(e, nest, inputs, &part->truth);
     arena_reset(e->batch);
+}
+
+// Of all leaves in one nest, each leaf's own kernel says what is right.
+static void prepare(Exact *e, const RlzNest *nest) {
+    e->nest = nest;
+    e->parts = MAX(nest->leaves, 1);
+    e->part = arena_array(e->arena, Part, e->parts);
+    for (uint32_t i = 0; i < e->parts; i++)
+        prepare_part(e, &e->part[i], nest->leaves ? nest->leaf[i] : nest);
 }
 
 // ---- all ----------------------------------------------------------------------------------------
@@ -266,6 +303,7 @@ static bool collect(Exact *e, ExactNests *all) {
     static const char *const names[] = {"f32", "f64", "bf16"};
     for (uint32_t t = 0; t < COUNT_OF(types); t++) {
         exact_nests_by_hand(all, types[t]);
+        exact_leaves_by_hand(all, types[t]);
         if (!exact_nests_of_programs(e->context, all, names[t])) {
             fail(e, "a program", "the compiler", 1,
                  diags_render(&e->context->diags, all->arena, DIAG_PLAIN));

@@ -90,6 +90,34 @@ void exact_nests_by_hand(ExactNests *all, DType storage) {
     }
 }
 
+// Leaves of many sizes in one nest, a + b · c of which c is one element: none, one, fewer than
+// lanes, more, and one whose first operand lies in another order than the rest.
+void exact_leaves_by_hand(ExactNests *all, DType storage) {
+    static const int64_t sizes[] = {64, 1, 0, 3, 203, 17, 32};
+    static const RlzNode nodes[] = {{.prim = CORE_mul, .operand = {1, 2}},
+                                    {.prim = CORE_add, .operand = {0, -1}}};
+    uint32_t count = COUNT_OF(sizes) + 1;
+    const RlzNest **leaf = arena_array(all->arena, const RlzNest *, count);
+    for (uint32_t i = 0; i < count; i++) {
+        TestNest *test = nest_new(all->arena, RLZ_GROUP, CORE_add, storage);
+        bool turned = i + 1 == count;
+        nest_axis(test, RLZ_PARALLEL, turned ? 19 : sizes[i]);
+        if (turned)
+            nest_axis(test, RLZ_PARALLEL, 21);
+        nest_input(test, storage, turned ? "ba" : "a");
+        nest_input(test, storage, turned ? "ab" : "a");
+        nest_input(test, storage, "");
+        test->nest.nodes = COUNT_OF(nodes);
+        memcpy(test->node, nodes, sizeof nodes);
+        for (uint32_t n = 0; n < COUNT_OF(nodes); n++)
+            test->node[n].arithmetic = test->nest.arithmetic;
+        nest_output(test, all->arena, storage, turned ? "ab" : "a");
+        leaf[i] = &test->nest;
+    }
+    add(all, rlz_nest_of_leaves(leaf, count, all->arena));
+    add(all, rlz_nest_of_leaves(leaf + 1, 3, all->arena)); // too little to divide
+}
+
 // ---- programs -----------------------------------------------------------------------------------
 
 static bool hyper_value(void *data, Name name, double *value) {
@@ -124,6 +152,24 @@ static const Entry entries[] = {
      "B"},
 };
 
+// The nests of a program's launches; of launches a leaf, also that of all leaves.
+static void add_launches(ExactNests *all, const RtProgram *program) {
+    uint32_t count = rt_launch_count(program);
+    for (uint32_t i = 0; i < count; i++)
+        add(all, rt_launch_at(program, i)->nest);
+    for (uint32_t i = 0, end; i < count; i = end) {
+        const RtLaunch *first = rt_launch_at(program, i);
+        const RlzNest **leaf = arena_array(all->arena, const RlzNest *, count - i);
+        for (end = i; end < count && rt_launch_at(program, end)->let == first->let &&
+                      rt_launch_at(program, end)->nest->of_tree;
+             end++)
+            leaf[end - i] = rt_launch_at(program, end)->nest;
+        if (end > i)
+            add(all, rlz_nest_of_leaves(leaf, end - i, all->arena));
+        end = MAX(end, i + 1);
+    }
+}
+
 static bool add_entry(Context *context, ExactNests *all, const Entry *entry, const char *type) {
     Arena *arena = all->arena;
     PreskCompiled compiled;
@@ -154,8 +200,8 @@ static bool add_entry(Context *context, ExactNests *all, const Entry *entry, con
                          .hyper_data = context->names};
     RtProgram *program = rt_build(core, arena, &options, binding->id, binding->arguments,
                                   rt_bind_own(binding), 0, NULL);
-    for (uint32_t i = 0; program && i < rt_launch_count(program); i++)
-        add(all, rt_launch_at(program, i)->nest);
+    if (program)
+        add_launches(all, program);
     return program != NULL;
 }
 

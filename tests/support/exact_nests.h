@@ -11,6 +11,7 @@ typedef struct ExactNests {
 } ExactNests;
 
 void exact_nests_by_hand(ExactNests *all, DType storage);
+void exact_leaves_by_hand(ExactNests *all, DType storage);
 // Every nest of a small transformer's gradient and optimizer step, of an image classifier's
 // gradient, in a realization. False with diagnostics.
 bool exact_nests_of_programs(Context *context, ExactNests *all, const char *realization);

@@ -100,6 +100,51 @@ static void every_decision_changes_the_kernel(void **state) {
     context_free(&c);
 }
 
+// A leaf of a tree: -x over `count` numbers.
+static const RlzNest *leaf_of(Arena *arena, int64_t count) {
+    TestNest *test = nest_new(arena, RLZ_GROUP, CORE_neg, F32);
+    nest_axis(test, RLZ_PARALLEL, count);
+    nest_input(test, F32, "a");
+    nest_output(test, arena, F32, "a");
+    test->node[0] = (RlzNode){.prim = CORE_neg, .arithmetic = F32};
+    test->nest.nodes = 1;
+    test->nest.of_tree = true;
+    return &test->nest;
+}
+
+// The nest of all leaves counts their elements, and its kernel is one for all of them, each with
+// buffers of its own; the iterations of their loops are one range to be divided.
+static void leaves_in_one_nest(void **state) {
+    (void)state;
+    Context c = {0};
+    context_init(&c);
+    const RlzNest *leaf[] = {leaf_of(c.arena, 640), leaf_of(c.arena, 7), leaf_of(c.arena, 100)};
+    const RlzNest *all = rlz_nest_of_leaves(leaf, COUNT_OF(leaf), c.arena);
+    assert_int_equal(all->leaves, 3);
+    assert_int_equal(rlz_nest_extent(all, RLZ_PARALLEL), 747);
+    assert_true(rlz_nest_bytes(all) == 747 * 8);
+    assert_true(rlz_nest_flops(all) == 747);
+    assert_true(rlz_decision_applies(RLZ_DECISION_LEAVES, all, &(RlzLayout){0}));
+    RlzLayout layout = rlz_layout_scalar(all);
+    assert_int_equal(rlz_layout_get(&layout, RLZ_DECISION_LEAVES), 1);
+    RlzLayout each = rlz_layout_scalar(leaf[0]);
+    assert_int_equal(rlz_layout_get(&each, RLZ_DECISION_LEAVES), 0);
+    layout.lanes = 4;
+    layout.split_depth = 0;
+    layout.split_workers = 2;
+    Kernel *kernel = krn_lower(all, &layout, c.arena, c.names);
+    assert_int_equal(kernel->buffers.count, 6);
+    assert_int_equal(kernel->buffers.at[2].size, 7);
+    // Four vectors an iteration, and two where an axis has no two of them: 40, 1 and 6.
+    assert_int_equal(kernel->split_count, 640 / 16 + 7 / 4 + 100 / 16);
+    assert_string_equal(rlz_nest_text(all, c.arena).at,
+                        str_format(c.arena, "%s%s%s", rlz_nest_text(leaf[0], c.arena).at,
+                                   rlz_nest_text(leaf[1], c.arena).at,
+                                   rlz_nest_text(leaf[2], c.arena).at)
+                            .at);
+    context_free(&c);
+}
+
 static void every_tile_and_split_changes_the_kernel(void **state) {
     (void)state;
     Context c = {0};
@@ -267,6 +312,7 @@ static void modifiers_meet_in_pairs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaves_in_one_nest),
         cmocka_unit_test(every_decision_changes_the_kernel),
         cmocka_unit_test(every_tile_and_split_changes_the_kernel),
         cmocka_unit_test(tails_are_stated),
