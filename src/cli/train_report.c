@@ -127,6 +127,16 @@ static void print_launches(const char *what, uint32_t alone, uint32_t fused) {
            alone ? 100.0 * (alone - fused) / alone : 0);
 }
 
+// What the steps of this run have launched, on average.
+static void count_run(const CliTrainRun *run, RtTrainLaunches *launches) {
+    const RtTrainer *trainer = run->trainer;
+    uint64_t done = trainer->steps - run->first;
+    if (!trainer->gradient || !done)
+        return;
+    launches->gradient = (uint32_t)(rt_launches_run(trainer->gradient) / done);
+    launches->step = (uint32_t)(rt_launches_run(trainer->update) / done);
+}
+
 static int print_launch_table(CliTrainRun *run) {
     RtTrainer *trainer = run->trainer;
     CliEntry *entry = &run->training.entry;
@@ -137,6 +147,7 @@ static int print_launch_table(CliTrainRun *run) {
     if (!rt_trainer_launches(trainer, unfused, &alone) ||
         !rt_trainer_launches(trainer, groups, &fused))
         return cli_report(args_of(run));
+    count_run(run, entry->arithmetic->fusion ? &fused : &alone);
     printf("  launches %36s %10s %10s\n", "no fusion", "fusion", "removed");
     print_launches(str_format(arena, "%s, forward", fn_name(run, trainer->spec.loss->id)).at,
                    alone.loss, fused.loss);

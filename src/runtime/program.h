@@ -45,6 +45,7 @@ struct RtProgram {
     Vec(RtCell) cells;
     CoreValue result;
     void *block;
+    uint64_t ran; // launches
     RtSummary summary;
 };
 

@@ -19,7 +19,8 @@ static void run_worker(void *data, uint32_t worker, uint32_t workers) {
     run_part(launch, launch->buffers[worker], begin, end);
 }
 
-static void run_launch(const RtProgram *program, RtLaunch *launch) {
+static void run_launch(RtProgram *program, RtLaunch *launch) {
+    program->ran++;
     if (launch->workers > 1)
         pool_run(program->options.pool, launch->workers, run_worker, launch);
     else
@@ -67,6 +68,10 @@ RtSummary rt_summary(const RtProgram *program) {
 
 uint32_t rt_launch_count(const RtProgram *program) {
     return program->launches.count;
+}
+
+uint64_t rt_launches_run(const RtProgram *program) {
+    return program->ran;
 }
 
 const RtLaunch *rt_launch_at(const RtProgram *program, uint32_t index) {
