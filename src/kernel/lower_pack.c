@@ -110,10 +110,12 @@ static void copy_right(Low *low, KrnValue *none) {
 }
 
 static void copy_right_row(Low *low, KrnValue *none) {
+    low_pieces(low, 1, 1);
     low_fold(low, RLZ_J, 0, none, copy_right);
 }
 
-static void copy_panels(Low *low, int64_t begin, int64_t end, int64_t step) {
+// Columns begin … end − 1, several at a time.
+static void copy_columns(Low *low, int64_t begin, int64_t end, int64_t step) {
     const LowContraction *c = low->data;
     if (begin == end)
         return;
@@ -126,16 +128,16 @@ static void copy_panels(Low *low, int64_t begin, int64_t end, int64_t step) {
 static void make_right(Low *low) {
     LowContraction *c = low->data;
     memcpy(c->right_block, low->at, sizeof c->right_block);
-    if (low->layout->pack == RLZ_PACK_ROWS) {
-        low_pieces(low, 1, 1);
+    bool turned = low->layout->lanes > 1 && low->nest->input[1].stride[low->nest->axes - 1] == 1;
+    if (low->layout->pack == RLZ_PACK_ROWS && !turned) {
         low_fold(low, RLZ_K, 0, NULL, copy_right_row);
         return;
     }
-    int64_t columns = low->block[c->j], n = low->layout->tile[1];
-    if (low->layout->lanes > 1 && low->nest->input[1].stride[low->nest->axes - 1] == 1)
-        low->turn.lanes = low->layout->lanes;
-    copy_panels(low, 0, columns - columns % n, n);
-    copy_panels(low, columns - columns % n, columns, columns % n);
+    bool panel = low->layout->pack == RLZ_PACK_PANEL;
+    int64_t columns = low->block[c->j], n = panel ? low->layout->tile[1] : low->layout->lanes;
+    low->turn.lanes = turned ? low->layout->lanes : 0;
+    copy_columns(low, 0, columns - columns % n, n);
+    copy_columns(low, columns - columns % n, columns, columns % n);
     low->turn.lanes = 0;
 }
 
