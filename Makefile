@@ -20,7 +20,7 @@ UNIT    := $(wildcard tests/unit/*.c)
 UNITS   := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
-.PHONY: all deps demo test unit asan fuzz bench bench-maths format format-check deps-check realize sched \
+.PHONY: all deps demo test unit asan fuzz bench bench-products bench-maths format format-check deps-check realize sched \
         plan-check exact peers clean help install
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -90,8 +90,9 @@ $(BUILD)/bench/products: bench/products.c bench/products_peers.c $(BUILD)/libpre
 	@sh scripts/deps.sh $(PEER_PACKAGES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(filter %.c,$^) $(BUILD)/libpresk.a -o $@ -fopenmp -ldnnl -lxsmm -lxsmmnoblas $(LIBS)
-bench-products: all $(BUILD)/bench/products ## products against four BLAS libraries (installs them)
-	@python3 bench/products.py $(BUILD)
+bench-products: all $(BUILD)/bench/products $(BUILD)/bench/rows ## planned products against four libraries (installs them), and row sums
+	@status=0; for b in "python3 bench/products.py $(BUILD)" $(BUILD)/bench/rows; do \
+	  $$b || status=$$?; echo; done; exit $$status
 bench-maths: $(BUILD)/bench/maths ## the errors of the elementwise functions (an hour; STRIDE=17 samples)
 	@nice $< $(or $(STRIDE),1)
 

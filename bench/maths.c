@@ -5,70 +5,21 @@
 // over all exponents and over the range where the function varies, against MPFR. The programs run
 // as C that is printed from their steps and compiled with all optimizations, so this also tests
 // that compiled steps give the bits of mth_run.
-#include "maths/maths.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "maths_truth.h"
-#include <dlfcn.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "steps.h"
 
 // ---- programs as C --------------------------------------------------------------------------
 
-static void print_step(FILE *out, const MthStep *s, uint32_t i, bool f32) {
-    const char *real = f32 ? "float" : "double", *whole = f32 ? "int32_t" : "int64_t";
-    const char *natural = f32 ? "uint32_t" : "uint64_t", *suffix = f32 ? "f" : "";
-    static const char *const infix[MTH_STEP_COUNT] = {
-        [MTH_STEP_ADD] = "+",  [MTH_STEP_SUB] = "-", [MTH_STEP_MUL] = "*",  [MTH_STEP_DIV] = "/",
-        [MTH_STEP_LT] = "<",   [MTH_STEP_LE] = "<=", [MTH_STEP_EQ] = "==",  [MTH_STEP_NE] = "!=",
-        [MTH_STEP_AND] = "&",  [MTH_STEP_OR] = "|",  [MTH_STEP_IADD] = "+", [MTH_STEP_ISUB] = "-",
-        [MTH_STEP_IAND] = "&", [MTH_STEP_IOR] = "|", [MTH_STEP_IXOR] = "^"};
-    fprintf(out, "    %s v%u = ",
-            s->sort == MTH_FLOAT ? real
-            : s->sort == MTH_INT ? natural
-                                 : "int",
-            i);
-    if (infix[s->op])
-        fprintf(out, "v%u %s v%u;\n", s->a, infix[s->op], s->b);
-    else if (s->op == MTH_STEP_ARG)
-        fprintf(out, "x;\n");
-    else if (s->op == MTH_STEP_FLOAT_CONST && isinf(s->number))
-        fprintf(out, "%s__builtin_inf();\n", s->number < 0 ? "-" : "");
-    else if (s->op == MTH_STEP_FLOAT_CONST)
-        fprintf(out, "%a%s;\n", s->number, suffix);
-    else if (s->op == MTH_STEP_INT_CONST)
-        fprintf(out, "(%s)%lluu;\n", natural, (unsigned long long)s->integer);
-    else if (s->op == MTH_STEP_SQRT || s->op == MTH_STEP_ABS)
-        fprintf(out, "__builtin_%s%s(v%u);\n", s->op == MTH_STEP_SQRT ? "sqrt" : "fabs", suffix,
-                s->a);
-    else if (s->op == MTH_STEP_FMA)
-        fprintf(out, "__builtin_fma%s(v%u, v%u, v%u);\n", suffix, s->a, s->b, s->c);
-    else if (s->op == MTH_STEP_NEG || s->op == MTH_STEP_NOT)
-        fprintf(out, "%sv%u;\n", s->op == MTH_STEP_NEG ? "-" : "!", s->a);
-    else if (s->op == MTH_STEP_SELECT || s->op == MTH_STEP_ISELECT)
-        fprintf(out, "v%u ? v%u : v%u;\n", s->a, s->b, s->c);
-    else if (s->op == MTH_STEP_SHL)
-        fprintf(out, "v%u << %d;\n", s->a, (int)s->integer);
-    else if (s->op == MTH_STEP_SHR)
-        fprintf(out, "(%s)((%s)v%u >> %d);\n", natural, whole, s->a, (int)s->integer);
-    else if (s->op == MTH_STEP_BITS || s->op == MTH_STEP_FLOAT)
-        fprintf(out, "((union { %s f; %s i; }){.%s = v%u}).%s;\n", real, natural,
-                s->op == MTH_STEP_BITS ? "f" : "i", s->a, s->op == MTH_STEP_BITS ? "i" : "f");
-    else
-        bug("step %s", mth_step_text((MthOp)s->op));
-}
-
 static void print_function(FILE *out, Arena *arena, MthFunction function, DType type) {
-    MthProgram program = mth_program(arena, function, 0, type);
     const char *real = type == F32 ? "float" : "double";
+    Str name = str_format(arena, "%s_%s", mth_function_text(function), dtype_text(type));
+    steps_print(out, arena, function, type, str_format(arena, "one_%s", name.at).at);
     fprintf(out,
-            "void %s_%s(unsigned n, const %s *restrict in, %s *restrict out) {\n"
-            "  for (unsigned e = 0; e < n; e++) {\n    %s x = in[e];\n",
-            mth_function_text(function), dtype_text(type), real, real, real);
-    for (uint32_t i = 0; i < program.count; i++)
-        print_step(out, &program.steps[i], i, type == F32);
-    fprintf(out, "    out[e] = v%u;\n  }\n}\n", program.result);
+            "void %s(unsigned n, const %s *restrict in, %s *restrict out) {\n"
+            "  for (unsigned e = 0; e < n; e++)\n    out[e] = one_%s(in[e]);\n}\n",
+            name.at, real, real, name.at);
 }
 
 // What measure32 does with most blocks, vectorised: the largest error in ulp against `truth` among
@@ -94,34 +45,12 @@ static const char *const block_error =
     "  return largest;\n"
     "}\n";
 
-static void *compile(Arena *arena) {
-    char folder[] = "/tmp/presk-maths-XXXXXX";
-    if (!mkdtemp(folder))
-        bug("no temporary folder");
-    Str source = str_format(arena, "%s/maths.c", folder);
-    Str object = str_format(arena, "%s/maths.so", folder);
-    FILE *out = fopen(source.at, "w");
-    if (!out)
-        bug("cannot write %s", source.at);
-    fprintf(out, "#include <stdint.h>\n%s", block_error);
+static void print_all(FILE *out, Arena *arena) {
+    fputs(block_error, out);
     for (uint32_t i = 0; i < COUNT_OF(truth_cases); i++) {
         print_function(out, arena, truth_cases[i].function, F32);
         print_function(out, arena, truth_cases[i].function, F64);
     }
-    fclose(out);
-    Str command = str_format(arena,
-                             "cc -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno "
-                             "-fno-trapping-math -w -shared -fPIC %s -o %s",
-                             source.at, object.at);
-    if (system(command.at) != 0)
-        bug("failed: %s", command.at);
-    void *library = dlopen(object.at, RTLD_NOW);
-    if (!library)
-        bug("%s", dlerror());
-    remove(source.at);
-    remove(object.at);
-    remove(folder);
-    return library;
 }
 
 typedef void (*Run32)(unsigned, const float *, float *);
@@ -258,7 +187,7 @@ int main(int argc, char **argv) {
     Arena *arena = arena_new(&heap, "bench");
     uint64_t stride = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     const char *only = argc > 2 ? argv[2] : NULL;
-    void *library = compile(arena);
+    void *library = steps_compile(arena, print_all, "");
     Pool *pool = pool_new(pool_default_workers());
     printf("| function | steps F32 | F32 error | at | steps F64 | F64 error | at |\n"
            "| --- | --- | --- | --- | --- | --- | --- |\n");

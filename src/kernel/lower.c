@@ -251,6 +251,17 @@ KrnValue low_real(Low *low, uint32_t input, const LowPiece *piece, DType arithme
     return low_float(low, low_input(low, input, piece), arithmetic);
 }
 
+KrnValue low_truth(Low *low, uint32_t input, const LowPiece *piece) {
+    KrnBuilder *b = &low->b;
+    low->turn.truths = true;
+    KrnValue value = low_input(low, input, piece);
+    low->turn.truths = false;
+    KrnType type = krn_type_of(b->kernel, value);
+    if (type.scalar == KRN_F32)
+        return krn_op2(b, KRN_NE, value, low_constant(low, F32, type.lanes, 0));
+    return krn_convert(b, KRN_I1, value);
+}
+
 KrnValue low_index_value(Low *low, uint32_t axis) {
     RlzOperand operand = {.stride = {0}};
     operand.stride[axis] = 1;

@@ -136,6 +136,7 @@ static void make_right(Low *low) {
     bool panel = low->layout->pack == RLZ_PACK_PANEL;
     int64_t columns = low->block[c->j], n = panel ? low->layout->tile[1] : low->layout->lanes;
     low->turn.lanes = turned ? low->layout->lanes : 0;
+    low->turn.ahead = low->layout->prefetch ? n : 0;
     copy_columns(low, 0, columns - columns % n, n);
     copy_columns(low, columns - columns % n, columns, columns % n);
     low->turn.lanes = 0;

@@ -4,6 +4,10 @@
 // A first pass finds the maximum m, a second sums e = exp(x − m) to s, a third gives the results;
 // in two passes softmax stores e while it sums and divides in place. Refused positions (a mask)
 // count for neither and give 0; a softmax row whose maximum is −inf is all 0.
+//
+// Rows that are turned in registers are turned once: the first pass holds them in scratch memory as
+// the vectors that the later passes want, refused positions as −inf. Two passes hold e there, so
+// that the output is written once.
 #include "kernel/lowering.h"
 
 #include <math.h>
@@ -12,6 +16,7 @@ typedef struct Row {
     MthProgram max, exp, log;
     KrnValue m[LOW_PIECES_MAX], s[LOW_PIECES_MAX];
     KrnValue target[LOW_PIECES_MAX], ct[LOW_PIECES_MAX]; // of cross_entropy's derivative
+    bool holds, held; // rows in low->scratch: once they are there
 } Row;
 
 static uint32_t row_axis(const Low *low) {
@@ -26,7 +31,28 @@ static KrnValue number(Low *low, uint32_t piece, double value) {
     return low_constant(low, low->nest->arithmetic, low->piece[piece].width, value);
 }
 
+static KrnIndex held_at(const Low *low, uint32_t piece) {
+    int64_t stride[RLZ_AXES_MAX] = {0};
+    stride[row_axis(low)] = low->layout->rows;
+    KrnIndex index = low_address(low, low->scratch, stride, 0);
+    index.offset += low->piece[piece].offset;
+    return index;
+}
+
+static KrnValue held_value(Low *low, uint32_t piece) {
+    KrnIndex index = held_at(low, piece);
+    return krn_load(&low->b, &index, low->piece[piece].width, 1);
+}
+
+static void hold(Low *low, uint32_t piece, KrnValue value) {
+    KrnIndex index = held_at(low, piece);
+    krn_store(&low->b, &index, 1, value, false);
+}
+
 static KrnValue x_value(Low *low, uint32_t piece) {
+    const Row *row = low->data;
+    if (row->held)
+        return held_value(low, piece);
     return low_real(low, 0, &low->piece[piece], low->nest->arithmetic);
 }
 
@@ -34,9 +60,8 @@ static KrnValue x_value(Low *low, uint32_t piece) {
 static KrnValue where_allowed(Low *low, uint32_t piece, KrnValue value, double refused) {
     if (!has_mask(low))
         return value;
-    KrnValue mask = low_input(low, 1, &low->piece[piece]);
-    return krn_op3(&low->b, KRN_SELECT, krn_convert(&low->b, KRN_I1, mask), value,
-                   number(low, piece, refused));
+    KrnValue mask = low_truth(low, 1, &low->piece[piece]);
+    return krn_op3(&low->b, KRN_SELECT, mask, value, number(low, piece, refused));
 }
 
 static KrnValue centred(Low *low, uint32_t piece) {
@@ -44,15 +69,22 @@ static KrnValue centred(Low *low, uint32_t piece) {
     return krn_op2(&low->b, KRN_SUB, x_value(low, piece), row->m[piece]);
 }
 
+// Held rows need no mask: e^−inf is the +0 of a refused position, and where m makes it NaN, so are
+// the sum and what the result selects.
 static KrnValue exponential(Low *low, uint32_t piece) {
     const Row *row = low->data;
     KrnValue x = centred(low, piece);
-    return where_allowed(low, piece, low_apply(low, &row->exp, low->nest->arithmetic, &x), 0);
+    KrnValue e = low_apply(low, &row->exp, low->nest->arithmetic, &x);
+    return row->held ? e : where_allowed(low, piece, e, 0);
 }
 
 static KrnValue stored_exponential(Low *low, uint32_t piece) {
+    const Row *row = low->data;
     KrnValue e = exponential(low, piece);
-    low_store(low, &low->piece[piece], e);
+    if (row->held)
+        hold(low, piece, e);
+    else
+        low_store(low, &low->piece[piece], e);
     return e;
 }
 
@@ -60,6 +92,8 @@ static void max_step(Low *low, KrnValue *m) {
     const Row *row = low->data;
     for (uint32_t p = 0; p < low->pieces; p++) {
         KrnValue args[2] = {m[p], where_allowed(low, p, x_value(low, p), -INFINITY)};
+        if (row->holds)
+            hold(low, p, args[1]);
         m[p] = low_apply(low, &row->max, low->nest->arithmetic, args);
     }
 }
@@ -129,6 +163,7 @@ static void find_max(Low *low, bool with_target, KrnValue *target) {
     low_fold(low, RLZ_REDUCED, count, carried, with_target ? target_step : max_step);
     memcpy(row->m, carried, low->pieces * sizeof *row->m);
     memcpy(target, carried + low->pieces, low->pieces * sizeof *target);
+    row->held = row->holds;
 }
 
 // e / s, 0 where the maximum is −inf.
@@ -141,10 +176,15 @@ static KrnValue share(Low *low, uint32_t p, KrnValue e) {
 
 static void softmax_step(Low *low, KrnValue *none) {
     (void)none;
+    const Row *row = low->data;
     for (uint32_t p = 0; p < low->pieces; p++) {
-        KrnValue e = low->layout->passes == 2
-                         ? low_load(low, low->out, low->nest->output.stride, &low->piece[p])
-                         : exponential(low, p);
+        KrnValue e;
+        if (low->layout->passes != 2)
+            e = exponential(low, p);
+        else if (row->held)
+            e = held_value(low, p);
+        else
+            e = low_load(low, low->out, low->nest->output.stride, &low->piece[p]);
         low_store(low, &low->piece[p], where_allowed(low, p, share(low, p, e), 0));
     }
 }
@@ -185,6 +225,7 @@ static void log_softmax_step(Low *low, KrnValue *none) {
 static void row_body(Low *low) {
     Row *row = low->data;
     CorePrim prim = low->nest->prim;
+    row->held = false;
     if (low->vector >= 0)
         low_pieces(low, low->block[low->vector], low->layout->lanes);
     KrnValue target[LOW_PIECES_MAX];
@@ -193,7 +234,10 @@ static void row_body(Low *low) {
     for (uint32_t p = 0; loads && p < low->pieces; p++)
         target[p] = target_value(low, p);
     bool stores = prim == CORE_softmax && low->layout->passes == 2;
+    uint32_t turned = low->turn.lanes;
+    low->turn.lanes = row->held ? 0 : turned;
     low_sum(low, low->nest->arithmetic, stores ? stored_exponential : exponential, row->s);
+    low->turn.lanes = turned;
     if (prim == CORE_softmax) {
         low_fold(low, RLZ_REDUCED, 0, NULL, softmax_step);
         return;
@@ -212,6 +256,16 @@ static void row_body(Low *low) {
         store_logsumexp(low);
 }
 
+// Turned rows are held where a group of them leaves room in a cache.
+static void hold_rows(Low *low) {
+    enum { BYTES = 512 << 10 };
+    Row *row = low->data;
+    int64_t size = low->layout->rows * low->nest->extent[row_axis(low)];
+    row->holds = low->turn.lanes && size * (int64_t)dtype_size(low->nest->arithmetic) <= BYTES;
+    if (row->holds)
+        low->scratch = krn_buffer(&low->b, "rows", low->nest->arithmetic, size, 0, KRN_SCRATCH);
+}
+
 void low_row(Low *low) {
     Row *row = arena_new_of(low->arena, Row);
     DType arithmetic = low->nest->arithmetic;
@@ -227,6 +281,7 @@ void low_row(Low *low) {
         low_prepare_constant(low, arithmetic, 1);
     low_turn_rows(low);
     low->data = row;
+    hold_rows(low);
     low->body = row_body;
     low_run(low);
 }

@@ -1,14 +1,15 @@
 // Transposition in registers. Where the results of a nest lie along the reduced axis in memory, a
 // vector across results would gather one element from each. Instead a block of as many indices
 // along that axis as a vector has lanes is read as vectors along it, one a result, and turned into
-// vectors across results, one an index; stores go the other way.
+// vectors across results, one an index; stores go the other way. Blocks are read in an order that
+// no processor foresees, so the same block of later results is fetched with each.
 #include "kernel/lowering.h"
 
 static bool turns(const Low *low, uint32_t buffer, const int64_t *stride, const LowPiece *piece) {
     const LowTurn *turn = &low->turn;
     return turn->open && piece->width == turn->lanes && stride[turn->axis] == 1 &&
            stride[low->vector] != 0 && stride[low->vector] != 1 &&
-           dtype_is_real(low->b.kernel->buffers.at[buffer].type);
+           (turn->truths || dtype_is_real(low->b.kernel->buffers.at[buffer].type));
 }
 
 // In log2(n) steps, each of which zips the lower half of the vectors with the upper one.
@@ -53,6 +54,12 @@ bool low_turned_load(Low *low, uint32_t buffer, const int64_t *stride, const Low
         for (uint32_t i = 0; i < low->turn.lanes; i++) {
             KrnIndex index = along(low, buffer, stride, piece->offset + i);
             made->value[i] = krn_load(&low->b, &index, low->turn.lanes, 1);
+            if (low->turn.ahead) {
+                index.offset += low->turn.ahead * stride[low->vector];
+                krn_prefetch(&low->b, &index);
+            }
+            if (low->turn.truths)
+                made->value[i] = krn_convert(&low->b, KRN_F32, made->value[i]);
         }
         transpose(low, made->value);
         made->fresh = false;
@@ -107,4 +114,5 @@ void low_turn_rows(Low *low) {
     if (layout->rows > 1 && layout->lanes > 1 && nest->role[last] == RLZ_REDUCED &&
         nest->input[0].stride[last] == 1)
         low->turn.lanes = layout->lanes;
+    low->turn.ahead = layout->rows;
 }

@@ -36,7 +36,9 @@ typedef struct LowTurned {
 
 typedef struct LowTurn {
     uint32_t lanes; // of a block and of its vectors; 0: folds make no blocks
+    int64_t ahead;  // how many results further on a block is fetched; 0: none
     bool open;      // within a block
+    bool truths;    // indices are turned as floats, of which only what is 0 matters
     uint32_t axis, column;
     Vec(LowTurned) made;
 } LowTurn;
@@ -123,6 +125,8 @@ KrnValue low_input(Low *low, uint32_t input, const LowPiece *piece);
 KrnValue low_float(Low *low, KrnValue value, DType arithmetic);
 // The same of an input's piece.
 KrnValue low_real(Low *low, uint32_t input, const LowPiece *piece, DType arithmetic);
+// An input of indices as truth values: not 0.
+KrnValue low_truth(Low *low, uint32_t input, const LowPiece *piece);
 // The index of an axis as a scalar i64.
 KrnValue low_index_value(Low *low, uint32_t axis);
 // Rounds once to the output's type and stores.
