@@ -14,10 +14,11 @@
 // ranges) is made again instead. Cotangents are added in reverse order of the lets. A value that no
 // cotangent reaches has none: zeros are made only where a result demands them.
 //
-// Every primitive has a rule (derivative.c); one without makes the gradient an error (E3002), never
-// a silent zero. Comparisons and indices have no derivative and end the sweep. Rules at kinks and
-// ties follow the numerics page: relu'(0) = |x|'(0) = 0, the whole cotangent of a maximum goes to
-// its first place, of max(a, b) to the operand that is taken.
+// Every primitive has a rule (derivative.c), those of backward passes included, so that gradients
+// have gradients; one without makes the gradient an error (E3002), never a silent zero. Comparisons
+// and indices have no derivative and end the sweep. Rules at kinks and ties follow the numerics
+// page: relu'(0) = |x|'(0) = 0, the whole cotangent of a maximum goes to its first place, of max(a,
+// b) to the operand that is taken.
 //
 // Reference: Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 3.
 #ifndef PRESK_AD_AD_H

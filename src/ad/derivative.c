@@ -16,6 +16,12 @@ static void reach(const Step *step, uint32_t operand, CoreLetId cotangent) {
     ad_reach_broadcast(step->s, step->x[operand], cotangent, step->let->type);
 }
 
+// A cotangent with the operand's extents, under its names.
+static void reach_exactly(const Step *step, uint32_t operand, CoreLetId cotangent) {
+    ad_reach(step->s, step->x[operand],
+             ad_exact(step->s, cotangent, core_let(step->s->fn, step->x[operand])->type));
+}
+
 static bool wanted(const Step *step, uint32_t operand) {
     return step->s->active[step->x[operand]];
 }
@@ -115,6 +121,19 @@ static void derive_pow(const Step *step) {
     reach(step, 0, MUL(step->ct, MUL(factor, lower)));
 }
 
+// The second derivative of x (1 + tanh u) / 2 with u = c (x + a x³) and T = tanh u:
+// (1 − T²) (u' + x (u″ / 2 − T u'²)), where u' = c + 3 a c x² and u″ / 2 = 3 a c x.
+static CoreLetId gelu_tanh_bend(const Step *step) {
+    CoreLetId x = step->x[0], c = NUMBER("0.79788456080286535587989211986876373695"),
+              one = NUMBER("1");
+    CoreLetId square = MUL(x, x), a = NUMBER("0.044715");
+    CoreLetId t = OF(tanh, MUL(c, MUL(x, ADD(one, MUL(a, square)))));
+    CoreLetId three = MUL(NUMBER("3"), MUL(a, c));
+    CoreLetId slope = ADD(c, MUL(three, square));
+    CoreLetId inner = SUB(MUL(three, x), MUL(t, MUL(slope, slope)));
+    return MUL(SUB(one, MUL(t, t)), ADD(slope, MUL(x, inner)));
+}
+
 // Functions of one operand: the cotangent times the slope.
 static void derive_function(const Step *step) {
     CoreLetId x = step->x[0], y = step->y, ct = step->ct, one = NUMBER("1"), s;
@@ -147,6 +166,14 @@ static void derive_function(const Step *step) {
     case CORE_gelu_tanh:
         reach(step, 0, MUL(ct, OF(gelu_tanh_slope, x)));
         return;
+    case CORE_gelu_slope: // (2 − x²) φ(x), φ the normal density
+        s = OF(exp, OF(neg, DIV(MUL(x, x), NUMBER("2"))));
+        s = MUL(NUMBER("0.39894228040143267793994605993438186848"), s);
+        reach(step, 0, MUL(ct, MUL(s, SUB(NUMBER("2"), MUL(x, x)))));
+        return;
+    case CORE_gelu_tanh_slope:
+        reach(step, 0, MUL(ct, gelu_tanh_bend(step)));
+        return;
     case CORE_silu:
         s = OF(sigmoid, x);
         reach(step, 0, MUL(ct, MUL(s, ADD(one, MUL(x, SUB(one, s))))));
@@ -172,8 +199,9 @@ static void derive_same(const Step *step) {
 // ---- reductions and rows --------------------------------------------------------------------
 
 static uint64_t reduced_axes(const CoreLet *let) {
-    CoreClass class = core_prims[let->prim].class;
-    return class == CORE_REDUCTION ? let->attr->axes : UINT64_C(1) << let->attr->axis;
+    bool extreme = let->prim == CORE_reduce_max_vjp || let->prim == CORE_reduce_min_vjp;
+    bool many = extreme || core_prims[let->prim].class == CORE_REDUCTION;
+    return many ? let->attr->axes : UINT64_C(1) << let->attr->axis;
 }
 
 // Without the axes of extent 1 that `keep` left.
@@ -189,23 +217,23 @@ static CoreLetId unkept(const Step *step, CoreLetId value) {
     return ad_type(s, value) == plain ? value : ad_emit(s, CORE_view, 1, &value, NULL, plain);
 }
 
-// A value of the reduction's type, broadcast to the operand's by a product with ones: what a pack
+// A value of the type `reduced`, broadcast to the operand's by a product with ones: what a pack
 // that does not come first needs, since nothing else has an axis in its place.
-static CoreLetId spread_product(const Step *step, CoreLetId value) {
+static CoreLetId spread_product(const Step *step, CoreLetId value, CoreTypeId reduced) {
     AdSweep *s = step->s;
     const CoreType *type = core_type(s->program, operand_type(step, 0));
     CoreAxis axes[RANK_MAX];
     uint8_t labels[3][RANK_MAX];
     uint32_t rank[3] = {0};
-    value = unkept(step, ad_exact(s, value, step->let->type));
+    value = unkept(step, ad_exact(s, value, reduced));
     rank[0] = core_type(s->program, ad_type(s, value))->rank;
     for (uint32_t i = 0, left = 0; i < type->rank; i++) {
-        bool reduced = reduced_axes(step->let) >> i & 1;
-        if (reduced)
+        bool gone = reduced_axes(step->let) >> i & 1;
+        if (gone)
             axes[rank[1]] = (CoreAxis){0, type->axes[i].extent};
-        labels[2][i] = (uint8_t)(reduced ? rank[0] + rank[1] : left);
-        labels[reduced][reduced ? rank[1]++ : left] = labels[2][i];
-        left += !reduced;
+        labels[2][i] = (uint8_t)(gone ? rank[0] + rank[1] : left);
+        labels[gone][gone ? rank[1]++ : left] = labels[2][i];
+        left += !gone;
     }
     rank[2] = type->rank;
     CoreLetId one = NUMBER("1");
@@ -219,9 +247,9 @@ static CoreLetId spread_product(const Step *step, CoreLetId value) {
     return ad_emit(s, CORE_ein, 2, (CoreLetId[]){value, ones}, &attr, 0);
 }
 
-// A value of the reduction's type under the operand's axes, extent 1 where they were reduced, so
-// that it broadcasts to the operand. A pack has no such extent: it is left away where it is first.
-static CoreLetId spread(const Step *step, CoreLetId value) {
+// A value of the type `reduced` under the operand's axes, extent 1 where they were reduced, so that
+// it broadcasts to the operand. A pack has no such extent: it is left away where it is first.
+static CoreLetId spread_of(const Step *step, CoreLetId value, CoreTypeId reduced) {
     AdSweep *s = step->s;
     const CoreType *type = core_type(s->program, operand_type(step, 0));
     if (core_type(s->program, ad_type(s, value))->rank == 0)
@@ -229,20 +257,24 @@ static CoreLetId spread(const Step *step, CoreLetId value) {
     CoreAxis axes[RANK_MAX];
     uint32_t rank = 0;
     for (uint32_t i = 0; i < type->rank; i++) {
-        bool reduced = reduced_axes(step->let) >> i & 1;
-        bool pack = reduced && type->axes[i].extent == EXTENT_PACK;
+        bool gone = reduced_axes(step->let) >> i & 1;
+        bool pack = gone && type->axes[i].extent == EXTENT_PACK;
         if (pack && i > 0)
-            return spread_product(step, value);
+            return spread_product(step, value, reduced);
         if (pack)
             continue;
         axes[rank] = type->axes[i];
-        if (reduced)
+        if (gone)
             axes[rank].extent = extent_int(s->program->extents, 1);
         rank++;
     }
-    value = ad_exact(s, value, step->let->type);
+    value = ad_exact(s, value, reduced);
     CoreTypeId kept = core_type_real(s->program, rank, axes);
     return ad_type(s, value) == kept ? value : ad_emit(s, CORE_view, 1, &value, NULL, kept);
+}
+
+static CoreLetId spread(const Step *step, CoreLetId value) {
+    return spread_of(step, value, step->let->type);
 }
 
 // The number of elements that a mean divides by.
@@ -379,6 +411,72 @@ static void derive_indexed(const Step *step) {
              ad_emit(step->s, prim, 2, operands, step->let->attr, operand_type(step, 0)));
 }
 
+// ---- what backward passes are made of ---------------------------------------------------------
+
+// The value over the operand's reduced axes; `keep`: with extent 1.
+static CoreLetId summed(const Step *step, CoreLetId value, bool keep) {
+    CoreAttr sum = {.axes = reduced_axes(step->let), .keep = keep};
+    return ad_emit(step->s, CORE_sum, 1, &value, &sum, 0);
+}
+
+// Linear in both operands, and each derivative is one of the three products again.
+static void derive_dot_reverse(const Step *step) {
+    bool left = step->let->prim == CORE_dot_vjp_l;
+    CoreLetId d = full(step), ct = step->x[left ? 0 : 1], other = step->x[left ? 1 : 0];
+    CoreLetId to_ct[] = {left ? d : other, left ? other : d};
+    CoreLetId to_other[] = {left ? d : ct, left ? ct : d};
+    if (wanted(step, left ? 0 : 1))
+        reach_exactly(step, left ? 0 : 1, ad_emit(step->s, CORE_dot, 2, to_ct, NULL, 0));
+    if (wanted(step, left ? 1 : 0))
+        ad_reach(step->s, other,
+                 ad_emit(step->s, left ? CORE_dot_vjp_r : CORE_dot_vjp_l, 2, to_other, NULL,
+                         operand_type(step, left ? 1 : 0)));
+}
+
+static void derive_indexed_reverse(const Step *step) {
+    CorePrim prim = step->let->prim == CORE_pick_vjp ? CORE_pick : CORE_gather;
+    CoreLetId operands[] = {full(step), step->x[1]};
+    reach_exactly(step, 0, ad_emit(step->s, prim, 2, operands, step->let->attr, 0));
+}
+
+// y (ct − Σ ct y): in ct it is its own transpose.
+static void derive_softmax_reverse(const Step *step) {
+    CoreLetId d = full(step), y = step->x[0], ct = step->x[1];
+    if (wanted(step, 0)) {
+        CoreLetId rest = SUB(ct, summed(step, MUL(ct, y), true));
+        reach(step, 0, SUB(MUL(d, rest), MUL(ct, summed(step, MUL(d, y), true))));
+    }
+    if (wanted(step, 1))
+        reach_exactly(
+            step, 1,
+            ad_emit(step->s, CORE_softmax_vjp, 2, (CoreLetId[]){y, d}, step->let->attr, 0));
+}
+
+// (softmax(x) − one at target) ct
+static void derive_cross_entropy_reverse(const Step *step) {
+    AdSweep *s = step->s;
+    CoreAttr row = {.axis = step->let->attr->axis};
+    CoreLetId d = full(step), x = step->x[0], ct = step->x[2];
+    CoreLetId y = ad_emit(s, CORE_softmax, 1, &x, &row, 0);
+    if (wanted(step, 0)) {
+        CoreLetId seen[] = {y, MUL(d, spread_of(step, ct, operand_type(step, 2)))};
+        reach_exactly(step, 0, ad_emit(s, CORE_softmax_vjp, 2, seen, &row, 0));
+    }
+    if (wanted(step, 2)) {
+        CoreLetId picked = ad_emit(s, CORE_pick, 2, (CoreLetId[]){d, step->x[1]}, &row, 0);
+        reach_exactly(step, 2, SUB(summed(step, MUL(d, y), false), picked));
+    }
+}
+
+// Linear in ct; x only says where. The place is where a cotangent of ones arrives.
+static void derive_extreme_reverse(const Step *step) {
+    CoreLetId one = NUMBER("1");
+    CoreLetId ones = ad_emit(step->s, CORE_copy, 1, &one, NULL, operand_type(step, 1));
+    CoreLetId operands[] = {step->x[0], ones};
+    CoreLetId place = ad_emit(step->s, step->let->prim, 2, operands, step->let->attr, 0);
+    reach_exactly(step, 1, summed(step, MUL(full(step), place), false));
+}
+
 // ---- lets that launch nothing ---------------------------------------------------------------
 
 static void derive_free(const Step *step) {
@@ -471,6 +569,16 @@ static const Derive derive[CORE_PRIM_COUNT] = {
     [CORE_dot] = derive_dot,
     [CORE_ein] = derive_ein,
     [CORE_permute] = derive_permute,
+    [CORE_gelu_slope] = derive_function,
+    [CORE_gelu_tanh_slope] = derive_function,
+    [CORE_dot_vjp_l] = derive_dot_reverse,
+    [CORE_dot_vjp_r] = derive_dot_reverse,
+    [CORE_pick_vjp] = derive_indexed_reverse,
+    [CORE_scatter_add] = derive_indexed_reverse,
+    [CORE_softmax_vjp] = derive_softmax_reverse,
+    [CORE_cross_entropy_vjp] = derive_cross_entropy_reverse,
+    [CORE_reduce_max_vjp] = derive_extreme_reverse,
+    [CORE_reduce_min_vjp] = derive_extreme_reverse,
 };
 
 // Trees have no comparisons, which these need.

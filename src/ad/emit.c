@@ -69,7 +69,13 @@ CoreTypeId ad_plain(CoreProgram *program, CoreTypeId id) {
     const CoreType *type = core_type(program, id);
     CoreAxis axes[RANK_MAX];
     bool pack = false;
-    if (type->kind != CORE_REAL && type->kind != CORE_IDX)
+    if (type->kind == CORE_TUPLE) {
+        CoreTypeId *parts = arena_array(program->arena, CoreTypeId, type->parts + 1);
+        for (uint32_t i = 0; i < type->parts; i++)
+            parts[i] = ad_plain(program, type->part[i]);
+        return core_type_tuple(program, type->parts, parts);
+    }
+    if (type->kind == CORE_PARAMS)
         return id;
     for (uint32_t i = 0; i < type->rank; i++) {
         axes[i] = (CoreAxis){0, type->axes[i].extent};
@@ -81,15 +87,32 @@ CoreTypeId ad_plain(CoreProgram *program, CoreTypeId id) {
                                   : core_type_real(program, type->rank, axes);
 }
 
-CoreLetId ad_exact(AdSweep *s, CoreLetId let, CoreTypeId type) {
-    CoreTypeId now = ad_type(s, let);
+CoreLetId ad_viewed(CoreProgram *program, CoreFn *fn, CoreLetId let, CoreTypeId type) {
+    const CoreType *to = core_type(program, type);
+    CoreTypeId now = core_let(fn, let)->type;
+    Name name = core_let(fn, let)->name;
+    Span span = core_let(fn, let)->span;
     if (now == type)
         return let;
-    // Equal extents under other names are a view, anything smaller is broadcast.
-    CorePrim prim = core_type_same(s->program, now, type) ? CORE_view : CORE_copy;
-    if (core_type(s->program, type)->kind == CORE_PARAMS)
+    if (to->kind != CORE_TUPLE)
+        return core_let_add(program, fn, CORE_view, type, 1, &let, NULL, name, span);
+    CoreLetId *parts = arena_array(program->arena, CoreLetId, to->parts + 1);
+    for (uint32_t i = 0; i < to->parts; i++) {
+        CoreAttr item = {.number = i};
+        CoreTypeId own = core_type(program, now)->part[i];
+        parts[i] = core_let_add(program, fn, CORE_item, own, 1, &let, &item, 0, span);
+        parts[i] = ad_viewed(program, fn, parts[i], to->part[i]);
+    }
+    return core_let_add(program, fn, CORE_tuple, type, to->parts, parts, NULL, name, span);
+}
+
+CoreLetId ad_exact(AdSweep *s, CoreLetId let, CoreTypeId type) {
+    CoreTypeId now = ad_type(s, let);
+    if (now == type || core_type(s->program, type)->kind == CORE_PARAMS)
         return let;
-    return ad_emit(s, prim, 1, &let, NULL, type);
+    // Equal extents under other names are a view, anything smaller is broadcast.
+    return core_type_same(s->program, now, type) ? ad_viewed(s->program, s->work, let, type)
+                                                 : ad_emit(s, CORE_copy, 1, &let, NULL, type);
 }
 
 static CoreLetId zero_tree(AdSweep *s, CoreTypeId type) {

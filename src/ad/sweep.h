@@ -50,6 +50,8 @@ CoreTypeId ad_type(const AdSweep *s, CoreLetId let); // of the work function
 // it has the pack, since a call may give the pack an axis of the same name. A view brings them
 // back.
 CoreTypeId ad_plain(CoreProgram *program, CoreTypeId type);
+// The value under another type of the same extents: a view, of a tuple one of each part.
+CoreLetId ad_viewed(CoreProgram *program, CoreFn *fn, CoreLetId let, CoreTypeId type);
 // The value under exactly this type: broadcast by a copy, renamed by a view, or itself.
 CoreLetId ad_exact(AdSweep *s, CoreLetId let, CoreTypeId type);
 // Zeros of a type: filled tensors, trees and tuples of them. Where a tuple has indices, those of

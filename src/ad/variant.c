@@ -239,14 +239,6 @@ static void copy_param(Making *m, CoreFn *to, CoreLetId *map, CoreLetId let, Cor
     to->params++;
 }
 
-// The let under another type of the same extents.
-static CoreLetId viewed(Making *m, CoreFn *to, CoreLetId let, CoreTypeId type) {
-    const CoreLet *at = core_let(to, let);
-    if (at->type == type)
-        return let;
-    return core_let_add(m->state->program, to, CORE_view, type, 1, &let, NULL, at->name, at->span);
-}
-
 static void make_backward(Making *m, const bool *needed) {
     const CoreFn *fn = m->sweep.fn, *work = m->sweep.work;
     CoreFn *made = new_function(m, ".bwd", &m->variant->backward);
@@ -262,7 +254,7 @@ static void make_backward(Making *m, const bool *needed) {
     copy_param(m, made, map, m->ct, core_let(work, m->ct)->type);
     for (CoreLetId let = fn->params; let < m->ct; let++)
         if (needed[let] && is_saved(m, let))
-            map[let] = viewed(m, made, map[let], core_let(work, let)->type);
+            map[let] = ad_viewed(m->state->program, made, map[let], core_let(work, let)->type);
     for (CoreLetId let = fn->params; let < fn->lets.count; let++)
         if (needed[let] && !is_saved(m, let))
             map[let] = copy_let(m, made, fn, let, map);
@@ -327,7 +319,7 @@ static void make_forward(Making *m, const bool *needed) {
     parts[0] = map[fn->result];
     types[0] = core_let(fn, fn->result)->type;
     for (uint32_t i = 0; i < v->saved; i++) {
-        parts[i + 1] = viewed(m, made, map[saved[i]], v->saved_type[i]);
+        parts[i + 1] = ad_viewed(m->state->program, made, map[saved[i]], v->saved_type[i]);
         types[i + 1] = v->saved_type[i];
     }
     made->type = core_type_tuple(m->state->program, v->saved + 1, types);

@@ -123,6 +123,13 @@ static const Primitive primitives[] = {
     {CORE_call, -1, 1,
      "fn g(x : ℝ[..., 3], y : ℝ[3]) -> ℝ[..., 3] = gelu(x * y) / mean(exp(x), last, keep = true)\n"
      "fn f(y : ℝ[3], x : ℝ[2, 4, 3]) -> ℝ = sum(g(x, y) ^ 2) + sum(g(y, y) * g(x, y))"},
+    // A tuple that is saved, whose names meet those of the axes that the pack stands for.
+    {CORE_call, -1, 1,
+     "fn h(x : ℝ[..., i: 3]) -> (ℝ[..., i: 3], idx[3][...], (ℝ[..., i: 3], ℝ)) =\n"
+     "  (exp(x), argmax(x, last), (x ^ 2, mean(x)))\n"
+     "fn g(x : ℝ[..., 3]) -> ℝ =\n  let (a, k, bc) = h(x)\n  let (b, c) = bc\n"
+     "  mean(a * a * b) * c * c + mean(pick(a, last, k))\n"
+     "fn f(x : ℝ[i: 3, 3]) -> ℝ = g(x) * g(x * 2) + g(sum(x, i))"},
     {CORE_call, -1, 1,
      "fn g(x : ℝ[...]) -> ℝ = mean(x ^ 2)\n"
      "fn f(x : ℝ[2, 3], y : ℝ) -> ℝ = g(x) * y + g(y * x) ^ 2"},
@@ -176,6 +183,45 @@ static void every_primitive(void **state) {
     for (uint32_t prim = 0; prim < CORE_PRIM_COUNT; prim++)
         if (!covered[prim])
             fail_msg("no gradient of `%s` is tested", core_prims[prim].text);
+}
+
+// The program with a function `second` of f's parameters: the square of the gradient's norm, and
+// the gradient against the first argument where that is a tensor.
+static const char *second_order(Arena *arena, const char *text) {
+    const char *params = strstr(text, "fn f(") + 5, *end = strstr(params, ") -> ");
+    StrBuf names = {.arena = arena};
+    for (const char *at = params; at < end; at++)
+        if (at == params || strncmp(at - 2, ", ", 2) == 0) {
+            const char *colon = strstr(at, " : ");
+            if (colon && colon < end && strcspn(at, " [],") == (size_t)(colon - at))
+                buf_format(&names, "%s%.*s", at == params ? "" : ", ", (int)(colon - at), at);
+        }
+    return str_format(arena,
+                      "%s\nfn second(%.*s) -> ℝ =\n  let (value, slope) = grad(f)(%s)\n"
+                      "  norm(slope) ^ 2 + value\n",
+                      text, (int)(end - params), params, buf_str(&names).at)
+        .at;
+}
+
+// The gradient of a function of the gradient, which passes through everything that backward passes
+// are made of.
+static void second_derivatives(void **state) {
+    (void)state;
+    Context c = {0};
+    context_init(&c);
+    for (uint32_t i = 0; i < COUNT_OF(primitives); i++) {
+        const Primitive *p = &primitives[i];
+        const char *text = second_order(c.arena, p->text);
+        Gradient g;
+        gradient_of_text(&g, text, "second");
+        g.low = p->low;
+        g.high = p->high;
+        gradient_check(&g, text, 1e-7);
+        if (i % 3 == 0)
+            gradient_executors(&g, text, NULL, NULL);
+        gradient_end(&g);
+    }
+    context_free(&c);
 }
 
 // ---- values on paper --------------------------------------------------------------------------
@@ -500,7 +546,7 @@ static bool random_gradient(Context *c, RandomProgram *r, bool *refused) {
 static void random_programs(void **state) {
     (void)state;
     static const char *const realizations[] = {"f64", "f32", "bf16"};
-    uint32_t taken = 0, refusals = 0;
+    uint32_t taken = 0;
     for (uint64_t seed = 1; seed <= 150; seed++) {
         Context c = {0};
         context_init(&c);
@@ -515,13 +561,12 @@ static void random_programs(void **state) {
                          difference.at);
             taken++;
         } else if (refused) {
-            for (uint32_t i = 0; i < c.diags.all.count; i++)
-                assert_string_equal(diag_code_text(c.diags.all.at[i]->code), "E3002");
-            refusals++;
+            fail_msg("seed %llu: %s", (unsigned long long)seed,
+                     diags_render(&c.diags, c.arena, DIAG_PLAIN).at);
         }
         context_free(&c);
     }
-    assert_true(taken > 100 && refusals > 0);
+    assert_true(taken > 100);
 }
 
 static int setup(void **state) {
@@ -539,6 +584,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_primitive),
+        cmocka_unit_test(second_derivatives),
         cmocka_unit_test(kinks_poles_and_ties),
         cmocka_unit_test(powers),
         cmocka_unit_test(outer_product),
