@@ -105,13 +105,22 @@ static void print_nests(CliEntry *entry, NestRow *rows, uint32_t count, double t
 
 // ---- the whole entry ------------------------------------------------------------------------
 
-// The other program of --vs, built with one thing changed: fusion=off, threads=N or target=BITS.
+static int bad_other(CliArgs *args, const char *spec) {
+    return cli_usage(
+        args, "--vs is @PLAN, plan=default, fusion=off, threads=N or target=BITS, not `%s`", spec);
+}
+
+// The other program of --vs, built with one thing changed.
 static int open_other(CliEntry *entry, const char *spec, CliEntry *other) {
     CliArgs *args = entry->args;
     Str name, value;
-    if (!cli_split(args->arena, spec, &name, &value))
-        return cli_usage(args, "--vs is fusion=off, threads=N or target=BITS, not `%s`", spec);
     *other = *entry;
+    if (spec[0] == '@')
+        return cli_entry_replan(other, "--vs", spec);
+    if (!cli_split(args->arena, spec, &name, &value))
+        return bad_other(args, spec);
+    if (str_is(name, "plan"))
+        return cli_entry_replan(other, "--vs plan", value.at);
     if (str_is(name, "fusion") && str_is(value, "off")) {
         other->arithmetic = rlz_arithmetic(entry->core, args->arena, entry->realization, false);
         other->options.arithmetic = other->arithmetic;
@@ -132,7 +141,7 @@ static int open_other(CliEntry *entry, const char *spec, CliEntry *other) {
         other->options.native = nat_new(args->context, args->arena, &native);
         return other->options.native ? CLI_FINE : cli_report(args);
     }
-    return cli_usage(args, "--vs is fusion=off, threads=N or target=BITS, not `%s`", spec);
+    return bad_other(args, spec);
 }
 
 static void close_other(const CliEntry *entry, CliEntry *other) {
@@ -294,7 +303,8 @@ static const CliOption options[] = {
     CLI_VALUE_OPTIONS,
     {"backend", CLI_TEXT, "B", "kernel or native (default)"},
     {"runs", CLI_NUMBER, "N", "timed runs (default 21)"},
-    {"vs", CLI_TEXT, "X=v", "race against fusion=off, threads=N or target=BITS, interleaved"},
+    {"vs", CLI_TEXT, "X=v",
+     "race against @PLAN, plan=default, fusion=off, threads=N or target=BITS"},
     {"json", CLI_FLAG, NULL, "one JSON object on stdout"},
     {0},
 };
@@ -310,7 +320,8 @@ const CliCommand cli_command_bench = {
         "  presk bench corpus/nlp/05_gpt.psk --entry loss --dim B=2 --dim T=32 --const D=64 "
         "--const H=2 --const L=2\n"
         "  presk bench corpus/nlp/05_gpt.psk --entry GPT.apply --dim B=4 --dim T=64 "
-        "--vs fusion=off",
+        "--vs fusion=off\n"
+        "  presk bench tests/plan/two_dots.psk --plan @tests/plan/two_dots.json --vs plan=default",
     .options = options,
     .min = 1,
     .max = 1,

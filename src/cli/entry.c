@@ -85,36 +85,46 @@ static int choose_entry(CliEntry *entry) {
     return entry->binding ? CLI_FINE : cli_report(args);
 }
 
+// `option` is how the plan was asked for.
+static int read_plan(CliEntry *entry, const char *option, const char *text) {
+    CliArgs *args = entry->args;
+    entry->plan = NULL;
+    if (strcmp(text, "default") == 0)
+        return CLI_FINE;
+    if (text[0] != '@' || !text[1])
+        return cli_usage(args, "%s is @FILE or default, not `%s`", option, text);
+    entry->plan = rlz_plan_read(args->context, args->arena, str_of(text + 1));
+    return entry->plan ? CLI_FINE : cli_report(args);
+}
+
 static int choose_plan(CliEntry *entry) {
     CliArgs *args = entry->args;
     const char *text = cli_text(args, "plan");
     if (text && cli_text(args, "realize"))
         return cli_usage(args,
                          "--plan states the realization, so --realize cannot stand beside it");
-    if (!text || strcmp(text, "default") == 0)
-        return CLI_FINE;
-    if (text[0] != '@' || !text[1])
-        return cli_usage(args, "--plan is @FILE or default, not `%s`", text);
-    entry->plan = rlz_plan_read(args->context, args->arena, str_of(text + 1));
-    return entry->plan ? CLI_FINE : cli_report(args);
+    return text ? read_plan(entry, "--plan", text) : CLI_FINE;
 }
 
-static int choose_realization(CliEntry *entry) {
+// The realization of the plan, or of `otherwise` where there is none.
+static int realize(CliEntry *entry, Str otherwise) {
     CliArgs *args = entry->args;
-    const char *text = cli_text(args, "realize"), *fusion = cli_text(args, "fusion");
+    const char *fusion = cli_text(args, "fusion");
     if (fusion && strcmp(fusion, "on") && strcmp(fusion, "off"))
         return cli_usage(args, "--fusion is on or off, not `%s`", fusion);
-    int status = choose_plan(entry);
-    if (status)
-        return status;
-    entry->realization =
-        entry->plan ? entry->plan->realization
-                    : rlz_realization_read(args->context, args->arena, str_of(text ? text : "f32"));
+    entry->realization = entry->plan ? entry->plan->realization
+                                     : rlz_realization_read(args->context, args->arena, otherwise);
     if (!entry->realization || !rlz_realization_check(entry->core, entry->realization))
         return cli_report(args);
     entry->arithmetic = rlz_arithmetic(entry->core, args->arena, entry->realization,
                                        !fusion || strcmp(fusion, "on") == 0);
     return CLI_FINE;
+}
+
+static int choose_realization(CliEntry *entry) {
+    const char *text = cli_text(entry->args, "realize");
+    int status = choose_plan(entry);
+    return status ? status : realize(entry, str_of(text ? text : "f32"));
 }
 
 uint32_t cli_hypers(CliArgs *args, const ChkTraining *block, RtHyper **hypers) {
@@ -201,6 +211,39 @@ int cli_entry_plan(CliEntry *entry) {
     return status ? status : check_plan(entry);
 }
 
+static int make_native(CliEntry *entry) {
+    CliArgs *args = entry->args;
+    NatOptions native = {.target = entry->options.target, .threads = pool_default_workers()};
+    entry->options.native = nat_new(args->context, args->arena, &native);
+    return entry->options.native ? CLI_FINE : cli_report(args);
+}
+
+int cli_entry_replan(CliEntry *entry, const char *option, const char *text) {
+    CliArgs *args = entry->args;
+    const CoreArithmetic *before = entry->arithmetic;
+    const RlzTarget target = entry->options.target;
+    Str uniform = str_of(dtype_text(entry->realization->uniform));
+    int status = read_plan(entry, option, text);
+    if (!status)
+        status = realize(entry, uniform);
+    if (status)
+        return status;
+    const CoreArithmetic *now = entry->arithmetic;
+    if (now->inputs != before->inputs || now->params != before->params)
+        return cli_usage(args,
+                         "%s %s: its inputs are %s and its parameters %s, the others' %s "
+                         "and %s",
+                         option, text, dtype_text(now->inputs), dtype_text(now->params),
+                         dtype_text(before->inputs), dtype_text(before->params));
+    entry->options.arithmetic = entry->arithmetic;
+    status = check_plan(entry);
+    if (!status && entry->options.target != target && entry->options.native) {
+        entry->options.native = NULL;
+        status = make_native(entry);
+    }
+    return status;
+}
+
 static int make_pool(CliEntry *entry) {
     CliArgs *args = entry->args;
     int64_t workers = cli_number(args, "threads", pool_default_workers());
@@ -229,11 +272,7 @@ int cli_entry_backend(CliEntry *entry, RtBackend backend, RtDepth depth) {
         status = check_plan(entry);
     if (!status && !options->pool)
         status = make_pool(entry);
-    if (status || backend != RT_NATIVE || options->native)
-        return status;
-    NatOptions native = {.target = options->target, .threads = pool_default_workers()};
-    options->native = nat_new(args->context, args->arena, &native);
-    return options->native ? CLI_FINE : cli_report(args);
+    return status || backend != RT_NATIVE || options->native ? status : make_native(entry);
 }
 
 void cli_entry_close(CliEntry *entry) {

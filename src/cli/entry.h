@@ -58,6 +58,10 @@ int cli_entry_values(CliEntry *entry);
 int cli_entry_shapes(CliEntry *entry);
 // Sets options for a backend: pool, native code. `depth` as in RtOptions.
 int cli_entry_backend(CliEntry *entry, RtBackend backend, RtDepth depth);
+// Another plan (@FILE or default) for an entry that is ready for its backend; `option` names where
+// it was asked for. Values are bound, so it must give inputs and parameters the same types. Native
+// code for another target is made anew, the caller's to free as well.
+int cli_entry_replan(CliEntry *entry, const char *option, const char *text);
 void cli_entry_close(CliEntry *entry);
 
 // Builds the program of the entry; null: said why.
