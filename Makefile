@@ -21,7 +21,7 @@ UNITS   := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
 .PHONY: all deps demo test unit asan fuzz bench bench-products bench-maths format format-check deps-check realize sched \
-        plan-check exact peers clean help install
+        plan-check exact peers clean help install uninstall
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
@@ -165,6 +165,28 @@ format-check:
 
 deps-check: ## the include order of the stages is acyclic and as documented
 	@sh scripts/include-order.sh
+
+# The compiler of kernels is looked for in ../lib beside the program's folder.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+WHERE   := $(DESTDIR)$(PREFIX)
+install: all ## install into PREFIX (default /usr/local)
+	@install -d $(WHERE)/bin $(WHERE)/lib $(WHERE)/include $(WHERE)/share/man/man1 \
+	  $(WHERE)/share/bash-completion/completions $(WHERE)/share/zsh/site-functions \
+	  $(WHERE)/share/fish/vendor_completions.d
+	@install -s $(BUILD)/presk $(WHERE)/bin
+	@install -m 644 $(BUILD)/libpresk.so $(BUILD)/libpresk_llvm.so $(BUILD)/libpresk.a $(WHERE)/lib
+	@install -m 644 include/presk.h $(WHERE)/include
+	@$(BUILD)/presk man >$(WHERE)/share/man/man1/presk.1
+	@$(BUILD)/presk completion bash >$(WHERE)/share/bash-completion/completions/presk
+	@$(BUILD)/presk completion zsh >$(WHERE)/share/zsh/site-functions/_presk
+	@$(BUILD)/presk completion fish >$(WHERE)/share/fish/vendor_completions.d/presk.fish
+	@echo "installed presk in $(WHERE)"
+uninstall: ## remove what `make install` put into PREFIX
+	@rm -f $(WHERE)/bin/presk $(addprefix $(WHERE)/lib/,libpresk.so libpresk_llvm.so libpresk.a) \
+	  $(WHERE)/include/presk.h $(WHERE)/share/man/man1/presk.1 \
+	  $(WHERE)/share/bash-completion/completions/presk $(WHERE)/share/zsh/site-functions/_presk \
+	  $(WHERE)/share/fish/vendor_completions.d/presk.fish
 
 clean: ## remove what was built
 	@rm -rf build

@@ -72,9 +72,21 @@ bool cli_split(Arena *arena, const char *text, Str *name, Str *value);
 // Runs a command line; the program's exit status.
 int cli_main(int argc, char **argv);
 
-// The commands, one file each.
+// The commands, one file each, in the order of help.
 #define COMMAND(name) extern const CliCommand cli_command_##name;
 #include "cli/command.def"
 #undef COMMAND
+enum {
+#define COMMAND(name) CLI_IS_##name,
+#include "cli/command.def"
+#undef COMMAND
+    CLI_COMMAND_COUNT
+};
+extern const CliCommand *const cli_commands[CLI_COMMAND_COUNT];
+extern const CliOption cli_common_options[]; // that every command has
+extern const char *const cli_title;          // what presk is, in half a line
+
+// "--name VALUE" as help shows an option.
+Str cli_option_text(Arena *arena, const CliOption *option);
 
 #endif

@@ -8,13 +8,15 @@
 
 #define VERSION "0.1.0"
 
-static const CliCommand *const commands[] = {
+const char *const cli_title = "a tensor compiler whose plans move the clock and never a bit";
+
+const CliCommand *const cli_commands[] = {
 #define COMMAND(name) &cli_command_##name,
 #include "cli/command.def"
 #undef COMMAND
 };
 
-static const CliOption common_options[] = {
+const CliOption cli_common_options[] = {
     {"color", CLI_TEXT, "WHEN", "colours: auto (on a terminal), always, never"},
     {"help", CLI_FLAG, NULL, "this help"},
     {0},
@@ -22,36 +24,34 @@ static const CliOption common_options[] = {
 
 // ---- help -----------------------------------------------------------------------------------
 
-static void print_options(FILE *out, const CliOption *options) {
-    for (; options->name; options++) {
-        char left[64];
-        bool optional = options->kind == CLI_OPTIONAL;
-        snprintf(left, sizeof left, "--%s%s%s%s", options->name,
-                 optional         ? "[="
-                 : options->value ? " "
-                                  : "",
-                 options->value ? options->value : "", optional ? "]" : "");
-        fprintf(out, "  %-22s %s%s\n", left, options->help,
-                options->kind == CLI_LIST ? " (may be repeated)" : "");
-    }
+Str cli_option_text(Arena *arena, const CliOption *option) {
+    if (option->kind == CLI_OPTIONAL)
+        return str_format(arena, "--%s[=%s]", option->name, option->value);
+    return option->value ? str_format(arena, "--%s %s", option->name, option->value)
+                         : str_format(arena, "--%s", option->name);
 }
 
-static void print_command_help(FILE *out, const CliCommand *command) {
+static void print_options(FILE *out, Arena *arena, const CliOption *options) {
+    for (; options->name; options++)
+        fprintf(out, "  %-22s %s%s\n", cli_option_text(arena, options).at, options->help,
+                options->kind == CLI_LIST ? " (may be repeated)" : "");
+}
+
+static void print_command_help(FILE *out, Arena *arena, const CliCommand *command) {
     fprintf(out, "presk %s: %s\n\nusage: presk %s %s\n", command->name, command->summary,
             command->name, command->usage);
     if (command->details)
         fprintf(out, "\n%s\n", command->details);
     fprintf(out, "\noptions:\n");
-    print_options(out, command->options);
-    print_options(out, common_options);
+    print_options(out, arena, command->options);
+    print_options(out, arena, cli_common_options);
     fprintf(out, "\nexamples:\n%s\n", command->examples);
 }
 
 static void print_help(FILE *out) {
-    fprintf(out, "presk: a tensor compiler whose plans move the clock and never a bit\n\n"
-                 "usage: presk COMMAND …\n\ncommands:\n");
-    for (uint32_t i = 0; i < COUNT_OF(commands); i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(out, "presk: %s\n\nusage: presk COMMAND …\n\ncommands:\n", cli_title);
+    for (uint32_t i = 0; i < CLI_COMMAND_COUNT; i++)
+        fprintf(out, "  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     fprintf(out, "\n`presk COMMAND --help` shows a command's options and examples,\n"
                  "`presk --version` the version.\n");
 }
@@ -82,7 +82,7 @@ static int unknown_option(const CliArgs *args, const char *dashes, const char *w
     uint32_t count = 0;
     for (const CliOption *o = args->command->options; o->name; o++)
         names[count++] = str_of(o->name);
-    for (const CliOption *o = common_options; o->name; o++)
+    for (const CliOption *o = cli_common_options; o->name; o++)
         names[count++] = str_of(o->name);
     Str near = nearest_spelling(args->arena, (Str){word, (uint32_t)size}, names, count);
     if (near.size)
@@ -109,7 +109,7 @@ static int parse_option(CliArgs *args, int argc, char **argv, int *at) {
     size_t size = equals ? (size_t)(equals - word) : strlen(word);
     const CliOption *option = option_find(args->command->options, word, size);
     if (!option)
-        option = option_find(common_options, word, size);
+        option = option_find(cli_common_options, word, size);
     if (!option)
         return unknown_option(args, "--", word, size);
     const char *value = equals ? equals + 1 : NULL;
@@ -132,7 +132,7 @@ static int parse_option(CliArgs *args, int argc, char **argv, int *at) {
 // The short spellings: -h, and -o for --out.
 static int parse_short(CliArgs *args, int argc, char **argv, int *at) {
     if (strcmp(argv[*at], "-h") == 0) {
-        give(args, option_find(common_options, "help", 4), NULL);
+        give(args, option_find(cli_common_options, "help", 4), NULL);
         return CLI_FINE;
     }
     const CliOption *out = option_find(args->command->options, "out", 3);
@@ -228,7 +228,7 @@ static int run_command(const CliCommand *command, Context *context, int argc, ch
     if (status)
         return status;
     if (cli_flag(&args, "help")) {
-        print_command_help(stdout, command);
+        print_command_help(stdout, args.arena, command);
         return CLI_FINE;
     }
     const char *when = cli_text(&args, "color");
@@ -245,9 +245,9 @@ static int run_command(const CliCommand *command, Context *context, int argc, ch
 
 static int unknown_command(Arena *arena, const char *word) {
     enum { OTHERS = 2 };
-    Str names[COUNT_OF(commands) + OTHERS] = {STR("--help"), STR("--version")};
-    for (uint32_t i = 0; i < COUNT_OF(commands); i++)
-        names[OTHERS + i] = str_of(commands[i]->name);
+    Str names[CLI_COMMAND_COUNT + OTHERS] = {STR("--help"), STR("--version")};
+    for (uint32_t i = 0; i < CLI_COMMAND_COUNT; i++)
+        names[OTHERS + i] = str_of(cli_commands[i]->name);
     Str near = nearest_spelling(arena, str_of(word), names, COUNT_OF(names));
     fprintf(stderr, "presk: there is no %s `%s`", *word == '-' ? "option" : "command", word);
     if (near.size)
@@ -257,9 +257,9 @@ static int unknown_command(Arena *arena, const char *word) {
 }
 
 static const CliCommand *command_find(const char *word) {
-    for (uint32_t i = 0; i < COUNT_OF(commands); i++)
-        if (strcmp(commands[i]->name, word) == 0)
-            return commands[i];
+    for (uint32_t i = 0; i < CLI_COMMAND_COUNT; i++)
+        if (strcmp(cli_commands[i]->name, word) == 0)
+            return cli_commands[i];
     return NULL;
 }
 
@@ -274,7 +274,7 @@ static int dispatch(Context *context, int argc, char **argv) {
         if (argc > 2 && !about)
             return unknown_command(context->arena, argv[2]);
         if (about)
-            print_command_help(stdout, about);
+            print_command_help(stdout, context->arena, about);
         else
             print_help(stdout);
         return CLI_FINE;
