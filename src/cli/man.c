@@ -55,16 +55,17 @@ static const struct {
     const char *name, *meaning;
 } environment[] = {
     {"PRESK_THREADS", "the number of workers where --threads is not given"},
-    {"PRESK_CACHE", "the folder of compiled kernels (default: presk in $XDG_CACHE_HOME or ~/.cache)"},
+    {"PRESK_CACHE",
+     "the folder of compiled kernels (default: presk in $XDG_CACHE_HOME or ~/.cache)"},
     {"PRESK_LIB", "the folder of libpresk_llvm.so, which compiles kernels"},
     {"NO_COLOR", "if set, no colours"},
 };
 
 static const char *const statuses[] = {
-    "0", "fine",
-    "1", "diagnostics: the program, a plan or the data is wrong",
-    "2", "the command line is wrong",
-    "3", "a comparison or a limit was missed",
+    "0",  "fine",
+    "1",  "diagnostics: the program, a plan or the data is wrong",
+    "2",  "the command line is wrong",
+    "3",  "a comparison or a limit was missed",
     "70", "a fault of presk itself",
 };
 

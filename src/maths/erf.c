@@ -13,6 +13,12 @@ static const double erf_f64[] = {
 // log2(erfc(t)) / t for t in [1, 4]: 2^−28.6 of erfc, absolute.
 static const double erf_tail_f32[] = {-0x1.a0c7bp0,  -0x1.d5ac3ap-1, -0x1.3687bap-3,
                                       0x1.0d5134p-5, -0x1.2d010ap-8, 0x1.3e0b68p-12};
+// e^(t²) erfc(t) for t in [1, 6] as a polynomial in (t − 2.5) / (t + 2.5): 2^−53.0.
+static const double scaled_f64[] = {
+    0x1.afbb3f3b7343ap-3,  -0x1.7ca88dec217a9p-2,  0x1.01c11a735ce45p-2,   -0x1.00115437168a1p-3,
+    0x1.470ba1f65b6f7p-5,  -0x1.05bb2fe78373bp-8,  -0x1.5a57167007568p-9,  0x1.cb3b6325e3ecdp-11,
+    0x1.def24ae46ba2ap-13, -0x1.0e46b78a3cf89p-13, -0x1.1ea69e737ef69p-15, 0x1.38605bc7c3914p-16,
+    0x1.f611dc863119fp-18, -0x1.375cce0bee1b1p-19, -0x1.a1e2c3eed46dp-20,  0x1.230dfa8910186p-23};
 // e^(t²/2) Φ(−t), Φ the normal distribution, as a quotient of two polynomials in t ≥ 0: 2^−26.5
 // for t ≤ 14.6 in F32, 2^−56.8 for t ≤ 39.5 in F64. No coefficient is negative: nothing cancels.
 static const double tail_above_f32[] = {0.5, 0x1.c064a6p-2, 0x1.76982ep-3, 0x1.4be824p-5,
@@ -70,12 +76,11 @@ static Val erf_large(MthBuild *b, Val x) {
         return sub(
             b, one,
             mth_power_of_two(b, t, MTH_NO_LOW, polynomial(b, t, erf_tail_f32), MTH_NO_LOW, 0));
-    // erfc(t) = 2 Φ(−t √2)
-    Val s = mul(b, t, number(b, 0x1.6a09e667f3bcdp0));
-    Val square = mul(b, t, t), square_low = fused(b, t, t, negated(b, square));
-    Val power = mth_power_of_two(b, square, square_low, number(b, -0x1.71547652b82fep0),
-                                 number(b, -0x1.777d0ffda0d24p-56), 1);
-    return sub(b, one, quotient(b, mul(b, tail_above(b, s), power), tail_below(b, s)));
+    Val minus = negated(b, t), square = mul(b, minus, t);
+    MthExp e = mth_exp_parts(b, square, fused(b, minus, t, negated(b, square)));
+    Val centre = number(b, 2.5);
+    Val q = quotient(b, sub(b, t, centre), add(b, t, centre));
+    return sub(b, one, mth_exp_scaled(b, e, mul(b, e.part, polynomial(b, q, scaled_f64))));
 }
 
 Val mth_build_erf(MthBuild *b, const Val *arg) {
