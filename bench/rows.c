@@ -1,9 +1,10 @@
 // Sums in order with lanes across rows, against the same kernels with sums in trees:
 // build/bench/rows [ROUNDS].
 //
-// Ours are bench/rows.psk in the layouts of bench/plans/rows-TARGET.json. The others are C, compiled
-// for this machine: a row at a time, in lanes along it, where the compiler may add in any order; of
-// softmax they take our exponential. On one thread, in turns; the gate is 1.6 times their time.
+// Ours are bench/rows.psk in the layouts of bench/plans/rows-TARGET.json. The others are C,
+// compiled for this machine: a row at a time, in lanes along it, where the compiler may add in any
+// order; of softmax they take our exponential. On one thread, in turns; the gate is 1.6 times their
+// time.
 #include "bench.h"
 #include "steps.h"
 
@@ -90,8 +91,8 @@ int main(int count, char **argument) {
     Bench bench;
     bench_open(&bench, "bench/rows.psk");
     bench_plan(&bench, str_format(bench.arena, "bench/plans/rows-%u.json", bench.target).at);
-    void *library = steps_compile(bench.arena, print_rows,
-                                  "-fopenmp-simd -mprefer-vector-width=512");
+    void *library =
+        steps_compile(bench.arena, print_rows, "-fopenmp-simd -mprefer-vector-width=512");
     printf("sums in order, lanes across rows, against sums in trees, on one thread\n"
            "(processor time in ms, medians of %u interleaved rounds)\n"
            "%-10s %13s %9s %9s %8s %8s\n",

@@ -85,13 +85,42 @@ Val mth_polynomial(MthBuild *b, Val x, uint32_t count, const double *coefficient
     return sum;
 }
 
+// Steps that the result does not need fall off, arguments stay; the result's new number. Builders
+// ask shared parts for more than they use.
+static Val drop_unused(MthBuild *b, Val result) {
+    bool used[MTH_STEPS_MAX] = {0};
+    Val new_number[MTH_STEPS_MAX];
+    used[result] = true;
+    for (Val i = b->count; i-- > 0;) {
+        const MthStep *step = &b->steps[i];
+        used[i] |= step->op == MTH_STEP_ARG;
+        const Val operand[3] = {step->a, step->b, step->c};
+        for (uint32_t k = 0; used[i] && k < steps[step->op].arity; k++)
+            used[operand[k]] = true;
+    }
+    Val count = 0;
+    for (Val i = 0; i < b->count; i++) {
+        if (!used[i])
+            continue;
+        MthStep step = b->steps[i];
+        uint32_t arity = steps[step.op].arity;
+        step.a = arity > 0 ? new_number[step.a] : 0;
+        step.b = arity > 1 ? new_number[step.b] : 0;
+        step.c = arity > 2 ? new_number[step.c] : 0;
+        b->steps[count] = step;
+        new_number[i] = count++;
+    }
+    b->count = count;
+    return new_number[result];
+}
+
 static MthProgram build(MthBuild *b, MthFunction function, int64_t exponent, DType arithmetic) {
     check_that(arithmetic == F64 || arithmetic == F32);
     *b = (MthBuild){.type = arithmetic, .exponent = exponent};
     Val arg[3] = {0};
     for (uint32_t i = 0; i < functions[function].arity; i++)
         arg[i] = step_add(b, (MthStep){.op = MTH_STEP_ARG, .integer = i});
-    Val result = functions[function].build(b, arg);
+    Val result = drop_unused(b, functions[function].build(b, arg));
     return (MthProgram){
         .steps = b->steps, .count = b->count, .result = result, .arity = functions[function].arity};
 }
