@@ -364,15 +364,28 @@ static void renumber(uint8_t *label, uint8_t *number, uint32_t *next) {
     *label = number[*label];
 }
 
-// The cotangent of one operand of an ein is an ein of the cotangent and the other operand.
+static bool has_label(const uint8_t *labels, uint32_t rank, uint8_t label) {
+    return memchr(labels, label, rank) != NULL;
+}
+
+// The cotangent of one operand of an ein is an ein of the cotangent and the other operand. Of these,
+// the one that alone carries the result's last axis stands second, so that this axis is the
+// product's J and lies as it is stored.
 static CoreLetId ein_cotangent(const Step *step, CoreLetId ct, uint32_t operand) {
     AdSweep *s = step->s;
     const CoreAttr *attr = step->let->attr;
-    uint32_t other = 1 - operand;
-    uint32_t rank[3] = {core_type(s->program, step->let->type)->rank,
-                        core_type(s->program, operand_type(step, other))->rank,
-                        core_type(s->program, operand_type(step, operand))->rank};
+    uint32_t other = 1 - operand, rank[3];
+    rank[2] = core_type(s->program, operand_type(step, operand))->rank;
+    rank[1] = core_type(s->program, operand_type(step, other))->rank;
+    rank[0] = core_type(s->program, step->let->type)->rank;
     const uint8_t *from[3] = {attr->labels[2], attr->labels[other], attr->labels[operand]};
+    CoreLetId x[2] = {ct, step->x[other]};
+    if (rank[2] && !has_label(from[1], rank[1], from[2][rank[2] - 1])) {
+        x[0] = step->x[other], x[1] = ct;
+        from[0] = attr->labels[other], from[1] = attr->labels[2];
+        uint32_t first = rank[0];
+        rank[0] = rank[1], rank[1] = first;
+    }
     uint8_t number[UINT8_MAX + 1];
     memset(number, UINT8_MAX, sizeof number);
     CoreAttr mine = {0};
@@ -384,7 +397,7 @@ static CoreLetId ein_cotangent(const Step *step, CoreLetId ct, uint32_t operand)
         mine.labels[i] = labels;
         mine.label_count[i] = (uint8_t)rank[i];
     }
-    return ad_emit(s, CORE_ein, 2, (CoreLetId[]){ct, step->x[other]}, &mine, 0);
+    return ad_emit(s, CORE_ein, 2, x, &mine, 0);
 }
 
 static void derive_ein(const Step *step) {
