@@ -368,8 +368,8 @@ static bool has_label(const uint8_t *labels, uint32_t rank, uint8_t label) {
     return memchr(labels, label, rank) != NULL;
 }
 
-// The cotangent of one operand of an ein is an ein of the cotangent and the other operand. Of these,
-// the one that alone carries the result's last axis stands second, so that this axis is the
+// The cotangent of one operand of an ein is an ein of the cotangent and the other operand. Of
+// these, the one that alone carries the result's last axis stands second, so that this axis is the
 // product's J and lies as it is stored.
 static CoreLetId ein_cotangent(const Step *step, CoreLetId ct, uint32_t operand) {
     AdSweep *s = step->s;

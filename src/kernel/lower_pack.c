@@ -68,6 +68,21 @@ static int64_t line_of(DType type) {
     return LINE / (int64_t)dtype_size(type);
 }
 
+// Rows of a copy are short and far apart in memory: no processor foresees them. Fetches `count`
+// elements from each of the lines that a later k begins with.
+static void prefetch_row(Low *low, uint32_t operand, int64_t count) {
+    enum { ROWS_AHEAD = 16 };
+    const RlzOperand *from = &low->nest->input[operand];
+    LowIndex *at = &low->at[low->nest->axes - 1];
+    at->offset += ROWS_AHEAD;
+    for (int64_t done = 0; done < count; done += line_of(from->type)) {
+        KrnIndex index = low_address(low, low->buffer[operand], from->stride, 0);
+        index.offset += done;
+        krn_prefetch(&low->b, &index);
+    }
+    at->offset -= ROWS_AHEAD;
+}
+
 // ---- operand 1 ----------------------------------------------------------------------------------
 
 // In a panel, the tile's first column stands before K and the column in the tile behind it.
@@ -85,23 +100,11 @@ KrnValue low_right(Low *low, const LowPiece *piece) {
     return in_sum(low, krn_load(&low->b, &index, piece->width, 1));
 }
 
-// Rows of a panel are short and far apart: no processor foresees them.
-static void prefetch_right(Low *low, int64_t columns) {
-    enum { ROWS_AHEAD = 16 };
-    LowIndex *at = &low->at[low->nest->axes - 1];
-    at->offset += ROWS_AHEAD;
-    for (int64_t column = 0; column < columns; column += line_of(low->nest->input[1].type)) {
-        KrnIndex index = low_address(low, low->buffer[1], low->nest->input[1].stride, column);
-        krn_prefetch(&low->b, &index);
-    }
-    at->offset -= ROWS_AHEAD;
-}
-
 static void copy_right(Low *low, KrnValue *none) {
     (void)none;
     const LowPiece *last = &low->piece[low->pieces - 1];
     if (low->layout->prefetch && rlz_right_along_j(low->nest))
-        prefetch_right(low, last->offset + last->width);
+        prefetch_row(low, 1, last->offset + last->width);
     for (uint32_t p = 0; p < low->pieces; p++) {
         KrnValue value = low_load(low, low->buffer[1], low->nest->input[1].stride, &low->piece[p]);
         KrnIndex index = right_address(low, &low->piece[p]);
@@ -186,7 +189,10 @@ KrnValue low_left(Low *low) {
 static void copy_left_rows(Low *low, int64_t rows) {
     const LowContraction *c = low->data;
     const int64_t *stride = low->nest->input[0].stride;
-    int64_t lanes = c->i >= 0 && stride[c->i] == 1 ? low->layout->lanes : 1;
+    bool along = c->i >= 0 && stride[c->i] == 1;
+    int64_t lanes = along ? low->layout->lanes : 1;
+    if (along && low->layout->prefetch)
+        prefetch_row(low, 0, rows);
     for (int64_t row = 0, width; row < rows; row += width) {
         for (width = lanes; width > rows - row;)
             width /= 2;

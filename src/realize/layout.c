@@ -248,18 +248,27 @@ static bool merges(const RlzNest *nest, uint32_t outer, uint32_t inner) {
     return fits;
 }
 
+// The summed axes' order is that of their flat index, so one axis visits the same terms.
+static bool merges_terms(const RlzNest *nest, uint32_t outer, uint32_t inner) {
+    return nest->role[outer] == RLZ_K &&
+           continues(&nest->input[0], outer, inner, nest->extent[inner]) &&
+           continues(&nest->input[1], outer, inner, nest->extent[inner]);
+}
+
 const RlzNest *rlz_layout_nest(const RlzNest *nest, const RlzLayout *layout, RlzMerged *merged) {
     if (!layout->merge || nest->kind != RLZ_CONTRACTION)
         return nest;
     merged->nest = *nest;
     memcpy(merged->input, nest->input, nest->inputs * sizeof *nest->input);
     merged->nest.input = merged->input;
-    for (int32_t axis = rlz_nest_axis(nest, RLZ_I) - 1; axis >= 0; axis--) {
-        uint32_t outer = (uint32_t)axis, inner = (uint32_t)rlz_nest_axis(&merged->nest, RLZ_I);
-        if (!merges(&merged->nest, outer, inner))
+    for (uint32_t axis = nest->axes - 1; axis-- > 0;) {
+        int32_t i = rlz_nest_axis(&merged->nest, RLZ_I);
+        bool rows = i > (int32_t)axis && merges(&merged->nest, axis, (uint32_t)i);
+        uint32_t inner = rows ? (uint32_t)i : merged->nest.axes - 1;
+        if (!rows && (axis >= inner || !merges_terms(&merged->nest, axis, inner)))
             continue;
-        merged->nest.extent[inner] *= merged->nest.extent[outer];
-        drop_axis(&merged->nest, merged->input, outer);
+        merged->nest.extent[inner] *= merged->nest.extent[axis];
+        drop_axis(&merged->nest, merged->input, axis);
     }
     return merged->nest.axes == nest->axes ? nest : &merged->nest;
 }

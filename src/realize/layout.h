@@ -72,7 +72,8 @@ RlzLayout rlz_layout_complete(const RlzNest *nest, RlzTarget target, uint32_t wo
 Str rlz_layout_text(const RlzNest *nest, const RlzLayout *layout, Arena *arena);
 
 // The nest whose outer axes that operand 0 alone carries, and that continue I in memory, are part
-// of I: what a layout with `merge` runs.
+// of I, and whose summed axes that continue the last one are part of it: what a layout with `merge`
+// runs.
 typedef struct RlzMerged {
     RlzNest nest;
     RlzOperand input[3];
