@@ -69,13 +69,24 @@ static KrnValue centred(Low *low, uint32_t piece) {
     return krn_op2(&low->b, KRN_SUB, x_value(low, piece), row->m[piece]);
 }
 
-// Held rows need no mask: e^−inf is the +0 of a refused position, and where m makes it NaN, so are
-// the sum and what the result selects.
+// Held rows need no mask: −inf is refused or has the exponential +0 as well, and where m makes that
+// NaN, so are the sum and what the result selects. The exponential that is not wanted is that of 0:
+// one that underflows takes a hundred times as long.
+static KrnValue held_exponential(Low *low, uint32_t piece) {
+    const Row *row = low->data;
+    KrnBuilder *b = &low->b;
+    KrnValue zero = number(low, piece, 0), x = x_value(low, piece);
+    KrnValue none = krn_op2(b, KRN_EQ, x, number(low, piece, -INFINITY));
+    x = krn_op3(b, KRN_SELECT, none, zero, krn_op2(b, KRN_SUB, x, row->m[piece]));
+    return krn_op3(b, KRN_SELECT, none, zero, low_apply(low, &row->exp, low->nest->arithmetic, &x));
+}
+
 static KrnValue exponential(Low *low, uint32_t piece) {
     const Row *row = low->data;
+    if (row->held && has_mask(low))
+        return held_exponential(low, piece);
     KrnValue x = centred(low, piece);
-    KrnValue e = low_apply(low, &row->exp, low->nest->arithmetic, &x);
-    return row->held ? e : where_allowed(low, piece, e, 0);
+    return where_allowed(low, piece, low_apply(low, &row->exp, low->nest->arithmetic, &x), 0);
 }
 
 static KrnValue stored_exponential(Low *low, uint32_t piece) {
