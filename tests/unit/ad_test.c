@@ -374,7 +374,7 @@ static void mini_gpt(void **state) {
 
 static void gpt(void **state) {
     (void)state;
-    model("corpus/nlp/05_gpt.psk", "V=7 D=6 H=3 L=1", "B=2 T=3", 0);
+    model("corpus/nlp/05_gpt.psk", "V=7 D=6 H=3 L=2", "B=2 T=3", 0);
 }
 
 // ---- what is left in Core ---------------------------------------------------------------------

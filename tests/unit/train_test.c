@@ -228,6 +228,42 @@ static void values_of_adamw(void **state) {
         }
 }
 
+// The same in every element of leaves of 1, 5 and 1000, saved between the steps and gone on with by
+// another trainer.
+static void adamw_over_leaves(void **state) {
+    (void)state;
+    const double gradient[] = {0.5, -0.25};
+    static const char program[] =
+        "import \"std/optim.psk\" as optim\n"
+        "dim B <= 8\n"
+        "module Three {\n  param w : ℝ init ones\n  param v : ℝ[5] init ones\n"
+        "  param u : ℝ[1000] init ones\n}\n"
+        "fn loss(p : params Three, x : ℝ[batch: B]) -> ℝ = sum(x) * (p.w + sum(p.v) + sum(p.u))\n"
+        "training run {\n  model = Three\n  loss = loss\n  optimizer = optim.adamw\n  lr = 0.1\n"
+        "  data = stream \"data.psk.d\" |> batch(B = 1)\n  steps = 2\n}\n";
+    for (uint32_t backend = RT_REF; backend <= RT_NATIVE; backend++) {
+        Run run;
+        open_run(&run);
+        write_data(&run, 2, 1, gradient);
+        const Choice choice = {.backend = (RtBackend)backend, .arithmetic = "f32"};
+        make_trainer(&run, program, &choice);
+        step(&run);
+        RtPath path = rt_path(&run, "three.psk.d"), saved = rt_path(&run, "three.state.psk.d");
+        assert_good(&run, rt_trainer_save(run.trainer, &path, STR("none")));
+        close_trainer(&run);
+        make_trainer(&run, program, &choice);
+        assert_good(&run, rt_trainer_load(run.trainer, &saved));
+        step(&run);
+        assert_int_equal(run.trainer->leaves, 3);
+        for (uint32_t i = 0; i < 3; i++) {
+            const Tensor *leaf = &rt_trainer_parameters(run.trainer)->parts[i].tensor;
+            for (int64_t j = 0, count = shape_count(&leaf->shape); j < count; j++)
+                assert_float_equal(tensor_get(leaf, j), 0.871467299, 5e-10);
+        }
+        close_run(&run);
+    }
+}
+
 // Gradient descent with a rate that falls with the step, by the optimizer or by the block:
 // 1 − 0.5 · 0.5 / 1, then + 0.25 · 0.5 / 2.
 static void schedules(void **state) {
@@ -509,11 +545,17 @@ static void states_of_other_runs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_adamw),     cmocka_unit_test(schedules),
-        cmocka_unit_test(states_take_values),  cmocka_unit_test(clipping),
-        cmocka_unit_test(one_run_one_result),  cmocka_unit_test(memory_is_constant),
-        cmocka_unit_test(not_finite),          cmocka_unit_test(resumed_runs),
-        cmocka_unit_test(checkpoint_of_state), cmocka_unit_test(states_of_other_runs),
+        cmocka_unit_test(values_of_adamw),
+        cmocka_unit_test(schedules),
+        cmocka_unit_test(adamw_over_leaves),
+        cmocka_unit_test(states_take_values),
+        cmocka_unit_test(clipping),
+        cmocka_unit_test(one_run_one_result),
+        cmocka_unit_test(memory_is_constant),
+        cmocka_unit_test(not_finite),
+        cmocka_unit_test(resumed_runs),
+        cmocka_unit_test(checkpoint_of_state),
+        cmocka_unit_test(states_of_other_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
