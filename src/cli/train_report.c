@@ -158,6 +158,25 @@ static int print_launch_table(CliTrainRun *run) {
     return CLI_FINE;
 }
 
+// The two programs of a step, which do not share memory; parameters and states.
+static void print_memory(const CliTrainRun *run) {
+    const RtTrainer *trainer = run->trainer;
+    Arena *arena = args_of(run)->arena;
+    double kept = 0;
+    for (uint32_t i = 0; i < trainer->states + 2; i++)
+        for (uint32_t j = 0; i != 1 && j < trainer->leaves; j++) {
+            const Tensor *leaf = &trainer->arguments[i].parts[j].tensor;
+            kept += (double)shape_count(&leaf->shape) * (double)dtype_size(leaf->type);
+        }
+    printf("  memory      %s for parameters and state", cli_bytes_text(arena, kept).at);
+    if (trainer->gradient) {
+        size_t peak = rt_summary(trainer->gradient).peak_bytes;
+        peak += rt_summary(trainer->update).peak_bytes;
+        printf(", %s at most for a step's other values", cli_bytes_text(arena, (double)peak).at);
+    }
+    putchar('\n');
+}
+
 static int write_curve(const CliTrainRun *run) {
     CliArgs *args = args_of(run);
     const char *path = cli_text(args, "curve");
@@ -180,6 +199,8 @@ int cli_train_print_summary(CliTrainRun *run) {
     const RtTrainTimes *times = &run->trainer->times;
     uint64_t done = run->trainer->steps - run->first;
     int status = print_launch_table(run);
+    if (!status)
+        print_memory(run);
     if (status || !done)
         return status;
     double steps = (double)done;
