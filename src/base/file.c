@@ -81,6 +81,11 @@ bool file_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
+bool file_is_special(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 bool file_make_folders(Arena *arena, const char *path) {
     char *folder = arena_copy(arena, path, strlen(path) + 1);
     for (char *slash = folder; (slash = strchr(slash, '/')); slash++) {

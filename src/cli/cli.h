@@ -66,6 +66,9 @@ int cli_usage(const CliArgs *args, const char *format, ...) __attribute__((forma
 // Prints what has been diagnosed to stderr, in colour on a terminal; gives CLI_DIAGNOSTICS if there
 // were errors, else CLI_FINE.
 int cli_report(CliArgs *args);
+// Makes the folders above a file and sees whether the file can be written; false with a diagnostic
+// (E5002).
+bool cli_can_write(CliArgs *args, const char *path);
 // `X=value` split in two; false: no `=`, or nothing before it.
 bool cli_split(Arena *arena, const char *text, Str *name, Str *value);
 

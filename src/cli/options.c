@@ -1,6 +1,8 @@
 // Command lines: parsed by the tables of options, refused with the nearest legal spelling.
 #include "cli/cli.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,6 +200,18 @@ bool cli_split(Arena *arena, const char *text, Str *name, Str *value) {
     *name = str_copy(arena, text, (size_t)(equals - text));
     *value = str_of(equals + 1);
     return true;
+}
+
+bool cli_can_write(CliArgs *args, const char *path) {
+    Str error;
+    FileWriter file;
+    file_make_folders(args->arena, path); // what is wrong is said when the file is begun
+    if (file_begin(args->arena, path, &file, &error)) {
+        file_abandon(&file);
+        return true;
+    }
+    diag(&args->context->diags, E5002, (Span){0}, path, error.at);
+    return false;
 }
 
 static bool use_color(const CliArgs *args, int descriptor) {

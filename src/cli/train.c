@@ -14,12 +14,20 @@ static void ask_stop(int signal) {
     stop_asked = 1;
 }
 
-// The first SIGINT or SIGTERM ends the run after its step; the second does what it always does.
+// The first of these signals ends the run after its step, a second SIGINT, SIGTERM or SIGHUP at
+// once. So do a terminal that is gone and output that nobody reads any more: what was learnt is
+// saved first. One that is ignored, as under nohup, stays so. A file that grows too large is an
+// error of writing.
 static void watch_signals(void) {
-    struct sigaction action = {.sa_handler = ask_stop,
-                               .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    for (uint32_t i = 0; i < COUNT_OF(signals); i++) {
+        struct sigaction action = {.sa_handler = ask_stop, .sa_flags = SA_RESTART}, before;
+        if (signals[i] != SIGPIPE)
+            action.sa_flags |= (int)SA_RESETHAND;
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 static CliArgs *args_of(const CliTrainRun *run) {
@@ -62,6 +70,25 @@ static RtPath checkpoint_path(const CliTrainRun *run, const char *path) {
     return (RtPath){&args_of(run)->context->diags, args_of(run)->arena, path, {0}};
 }
 
+// Said before anything is trained, not hours later.
+static int can_write(const CliTrainRun *run) {
+    CliArgs *args = args_of(run);
+    const char *curve = cli_text(args, "curve");
+    if (curve && !cli_can_write(args, curve))
+        return cli_report(args);
+    if (!run->checkpoint)
+        return CLI_FINE;
+    if (!rt_checkpoint_named(run->checkpoint))
+        return cli_usage(args, "a checkpoint is a file .psk.d or .safetensors, not `%s`",
+                         run->checkpoint);
+    const char *const files[] = {run->checkpoint, rt_state_path(args->arena, run->checkpoint).at,
+                                 rt_companion_path(args->arena, run->checkpoint).at};
+    for (uint32_t i = 0; i < COUNT_OF(files); i++)
+        if (!cli_can_write(args, files[i]))
+            return cli_report(args);
+    return CLI_FINE;
+}
+
 static int resume(CliTrainRun *run) {
     CliArgs *args = args_of(run);
     const char *text = cli_text(args, "resume");
@@ -71,10 +98,13 @@ static int resume(CliTrainRun *run) {
     if (!from)
         return cli_usage(args, "--resume: the block names no checkpoint; say --resume=@FILE");
     RtPath path = checkpoint_path(run, rt_state_path(args->arena, from).at);
-    if (!rt_trainer_load(run->trainer, &path))
-        return cli_report(args);
-    run->first = run->trainer->steps;
-    return CLI_FINE;
+    if (!file_exists(path.path)) {
+        Diag *made = diag(&args->context->diags, E5001, (Span){0}, path.path, "no such file");
+        diag_help(made, "nothing has been saved there yet; without --resume a run begins at step 1");
+    } else if (rt_trainer_load(run->trainer, &path)) {
+        run->first = run->trainer->steps;
+    }
+    return cli_report(args);
 }
 
 static Str plan_of(CliTrainRun *run) {
@@ -89,6 +119,8 @@ static int open(CliArgs *args, CliTrainRun *run) {
         status = cli_training_data(&run->training, false);
     if (!status)
         status = cli_train_settings(run);
+    if (!status)
+        status = can_write(run);
     if (!status)
         status = make_trainer(run);
     if (!status)
@@ -166,6 +198,9 @@ static int loop(CliTrainRun *run) {
 }
 
 static void print_saved(const CliTrainRun *run) {
+    if (run->first && run->first >= run->steps)
+        printf("nothing was left to do: %llu steps of %llu had been done\n",
+               (unsigned long long)run->first, (unsigned long long)run->steps);
     if (run->interrupted && !run->checkpoint)
         printf("stopped at step %llu; nothing is saved, since no checkpoint is named\n",
                (unsigned long long)run->trainer->steps);
@@ -185,6 +220,8 @@ static int run_open(CliTrainRun *run) {
     if (status)
         return status;
     status = quiet ? CLI_FINE : cli_train_print_summary(run);
+    if (!status)
+        status = cli_train_write_curve(run);
     if (!quiet || run->interrupted)
         print_saved(run);
     return status;
@@ -195,10 +232,9 @@ static int run(CliArgs *args) {
     int status = open(args, train);
     if (!status)
         status = run_open(train);
-    if (train->log)
-        fclose(train->log);
+    int closed = cli_train_log_close(train);
     cli_training_close(&train->training);
-    return status;
+    return status ? status : closed;
 }
 
 static const CliOption options[] = {
@@ -225,8 +261,8 @@ const CliCommand cli_command_train = {
     .details =
         "Parameters, optimizer state and step are saved with one rename beside the checkpoint\n"
         "(out/gpt.psk.d has its state in out/gpt.state.psk.d); a run that was stopped or killed\n"
-        "and resumed ends with the bits of one that never stopped. The first SIGINT ends the run\n"
-        "after its step and saves; the second ends it at once.",
+        "and resumed ends with the bits of one that never stopped. The first SIGINT (SIGTERM,\n"
+        "SIGHUP) ends the run after its step and saves; the second ends it at once.",
     .examples = "  presk data text /usr/share/common-licenses/GPL-3 --vocab 92 -o out/text.psk.d\n"
                 "  presk train corpus/nlp/05_gpt.psk --const D=64 --const H=2 --const L=2\n"
                 "  presk train corpus/nlp/05_gpt.psk --const D=64 --const H=2 --const L=2 "

@@ -3,6 +3,7 @@
 #include "cli/execute.h"
 #include "cli/train_run.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 static CliArgs *args_of(const CliTrainRun *run) {
@@ -58,6 +59,9 @@ void cli_train_print_header(CliTrainRun *run) {
                run->hyper[i].schedule ? run->hyper[i].text.at
                                       : str_of_double(arena, run->hyper[i].value).at);
     printf("\n  plan        %s\n", run->plan.at);
+    if (!run->first && run->checkpoint && file_exists(rt_state_path(arena, run->checkpoint).at))
+        printf("  replaces    %s, which is there; --resume would go on from it\n",
+               run->checkpoint);
     fflush(stdout);
 }
 
@@ -96,21 +100,47 @@ static Str kept_rows(CliTrainRun *run, const char *path) {
     return text;
 }
 
+static int cannot_write(CliArgs *args, const char *path, const char *why) {
+    diag(&args->context->diags, E5002, (Span){0}, path, why);
+    return cli_report(args);
+}
+
 int cli_train_log_open(CliTrainRun *run) {
     CliArgs *args = args_of(run);
     const char *path = cli_text(args, "log");
     if (!path)
         return CLI_FINE;
+    static const char head[] = "step,epoch,loss,seconds\n";
+    if (file_is_special(path)) { // a pipe, say: opened once, since its reader leaves when it closes
+        FILE *log = fopen(path, "ab");
+        if (!log || fputs(head, log) < 0 || fflush(log)) {
+            Str why = str_of(strerror(errno));
+            if (log)
+                fclose(log);
+            return cannot_write(args, path, why.at);
+        }
+        run->log = log;
+        return CLI_FINE;
+    }
     Str rows = kept_rows(run, path), error;
     if (!rows.size)
-        rows = STR("step,epoch,loss,seconds\n");
+        rows = str_of(head);
     file_make_folders(args->arena, path);
-    if (!file_write(args->arena, path, rows.at, rows.size, &error)) {
-        diag(&args->context->diags, E5002, (Span){0}, path, error.at);
-        return cli_report(args);
-    }
+    if (!file_write(args->arena, path, rows.at, rows.size, &error))
+        return cannot_write(args, path, error.at);
     run->log = fopen(path, "ab");
-    return run->log ? CLI_FINE : cli_usage(args, "the log %s cannot be written", path);
+    return run->log ? CLI_FINE : cannot_write(args, path, strerror(errno));
+}
+
+int cli_train_log_close(CliTrainRun *run) {
+    if (!run->log)
+        return CLI_FINE;
+    bool failed = ferror(run->log) != 0;
+    failed = fclose(run->log) != 0 || failed;
+    run->log = NULL;
+    CliArgs *args = args_of(run);
+    return failed ? cannot_write(args, cli_text(args, "log"), "rows are missing at its end")
+                  : CLI_FINE;
 }
 
 void cli_train_log_add(CliTrainRun *run) {
@@ -177,20 +207,18 @@ static void print_memory(const CliTrainRun *run) {
     putchar('\n');
 }
 
-static int write_curve(const CliTrainRun *run) {
+int cli_train_write_curve(const CliTrainRun *run) {
     CliArgs *args = args_of(run);
     const char *path = cli_text(args, "curve");
-    if (!path)
+    if (!path || run->trainer->steps == run->first)
         return CLI_FINE;
     Str error;
     Str title = str_format(args->arena, "%s: loss of each batch", run->training.model.at);
     Str svg = cli_curve_svg(&run->curve, title.at, args->arena);
-    file_make_folders(args->arena, path);
-    if (!file_write(args->arena, path, svg.at, svg.size, &error)) {
-        diag(&args->context->diags, E5002, (Span){0}, path, error.at);
-        return cli_report(args);
-    }
-    printf("  curve       %s\n", path);
+    if (!file_write(args->arena, path, svg.at, svg.size, &error))
+        return cannot_write(args, path, error.at);
+    if (!cli_flag(args, "quiet"))
+        printf("  curve       %s\n", path);
     return CLI_FINE;
 }
 
@@ -213,5 +241,5 @@ int cli_train_print_summary(CliTrainRun *run) {
         printf("  saving      %s\n", cli_seconds_text(arena, run->saving).at);
     printf("  loss        %.4f at step %llu  %s\n", run->loss,
            (unsigned long long)run->trainer->steps, cli_curve_text(&run->curve, 48, arena).at);
-    return write_curve(run);
+    return CLI_FINE;
 }

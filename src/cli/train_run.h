@@ -33,11 +33,15 @@ int cli_train_settings(CliTrainRun *run);
 void cli_train_print_header(CliTrainRun *run);
 // One line of the run so far: step, loss, rate.
 Str cli_train_line(const CliTrainRun *run, Arena *arena);
-// What it took: launches with and without fusion, time by part, the curve of the loss.
+// What it took: launches with and without fusion, memory, time by part, the curve of the loss.
 int cli_train_print_summary(CliTrainRun *run);
+// The curve as a file, where one is asked for.
+int cli_train_write_curve(const CliTrainRun *run);
 
 // The log: a row a step. A resumed run keeps the rows of the steps that it does not repeat.
 int cli_train_log_open(CliTrainRun *run);
 void cli_train_log_add(CliTrainRun *run);
+// Says where rows could not be written.
+int cli_train_log_close(CliTrainRun *run);
 
 #endif

@@ -17,15 +17,24 @@ enum { FORMAT = 1 };
 
 // ---- names of files ---------------------------------------------------------------------------
 
-static Str stem_and(Arena *arena, const char *path, const char *ending) {
+// The size of the ending; 0: another one.
+static size_t ending_of(const char *path) {
     static const char *const endings[] = {".psk.d", ".safetensors"};
     size_t size = strlen(path);
     for (uint32_t i = 0; i < COUNT_OF(endings); i++) {
         size_t tail = strlen(endings[i]);
         if (size > tail && strcmp(path + size - tail, endings[i]) == 0)
-            return str_format(arena, "%.*s%s", (int)(size - tail), path, ending);
+            return tail;
     }
-    return str_format(arena, "%s%s", path, ending);
+    return 0;
+}
+
+bool rt_checkpoint_named(const char *path) {
+    return ending_of(path) > 0;
+}
+
+static Str stem_and(Arena *arena, const char *path, const char *ending) {
+    return str_format(arena, "%.*s%s", (int)(strlen(path) - ending_of(path)), path, ending);
 }
 
 Str rt_state_path(Arena *arena, const char *checkpoint) {

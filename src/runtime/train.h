@@ -107,6 +107,8 @@ bool rt_trainer_launches(RtTrainer *trainer, const CoreArithmetic *arithmetic,
 // "out/gpt.psk.d" has its state in "out/gpt.state.psk.d" and its companion in "out/gpt.json".
 Str rt_state_path(Arena *arena, const char *checkpoint);
 Str rt_companion_path(Arena *arena, const char *checkpoint);
+// Does the name end as a checkpoint's does: .psk.d or .safetensors?
+bool rt_checkpoint_named(const char *path);
 // Writes the state file of a checkpoint (one rename: from then on the run resumes here), then the
 // `params M` checkpoint, then the companion: model, step, realization and the plan's hash as JSON.
 bool rt_trainer_save(RtTrainer *trainer, const RtPath *checkpoint, Str plan);
