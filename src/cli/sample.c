@@ -134,14 +134,14 @@ static void put_character(const Sampler *s, uint32_t index) {
 
 // The index at which the running sum of exp((x − largest) / temperature) first exceeds u times the
 // whole; the largest itself at temperature 0.
-static uint32_t draw(Sampler *s, const double *logit) {
+static uint32_t draw(Sampler *s, Arena *scratch, const double *logit) {
     uint32_t count = s->characters.count, best = 0;
     for (uint32_t i = 1; i < count; i++)
         if (logit[i] > logit[best])
             best = i;
     if (s->temperature == 0)
         return best;
-    double *weight = arena_array(args_of(s)->arena, double, count), sum = 0, running = 0;
+    double *weight = arena_array(scratch, double, count), sum = 0, running = 0;
     for (uint32_t i = 0; i < count; i++) {
         double x = (logit[i] - logit[best]) / s->temperature;
         sum += weight[i] = mth_apply(MTH_exp, 0, F64, &x);
@@ -164,7 +164,7 @@ static uint32_t next(Sampler *s, Arena *scratch) {
     double *row = arena_array(scratch, double, s->vocab);
     for (int64_t i = 0; i < s->vocab; i++)
         row[i] = tensor_get(&logits.tensor, (int64_t)(known - 1) * s->vocab + i);
-    return draw(s, row);
+    return draw(s, scratch, row);
 }
 
 static int write_text(Sampler *s, int64_t length) {
