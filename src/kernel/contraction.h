@@ -29,9 +29,9 @@ void low_make_packs(Low *low, uint32_t level);
 // A piece of operand 1, and operand 0's element of the present row, in the running sum's type.
 KrnValue low_right(Low *low, const LowPiece *piece);
 KrnValue low_left(Low *low);
-// Fetches what the next tile of operand 0 needs at the present k: once for each cache line along k,
-// of low_prefetch_line indices, where it lies along k, else for each iteration over k.
-void low_prefetch_left(Low *low);
+// Fetches what the next tile of operand 0 needs at this k and the following ones, `terms` in all.
+// Where it lies along k, that is a line of low_prefetch_line indices for each row.
+void low_prefetch_left(Low *low, int64_t terms);
 bool low_prefetch_by_lines(const Low *low);
 int64_t low_prefetch_line(const Low *low);
 

@@ -133,7 +133,7 @@ static void sum_range(Low *low, uint32_t axis, int64_t begin, int64_t end, int64
         return;
     LowLoop loop = low_open(low, axis, begin, end, step, KRN_WHOLE, accumulators(low), sum);
     if (low->layout->prefetch && !low_prefetch_by_lines(low))
-        low_prefetch_left(low);
+        low_prefetch_left(low, step);
     for (int64_t i = 0; i < step; i++) {
         low->at[axis].offset += i;
         add_terms(low, sum);
@@ -154,7 +154,7 @@ static void sum_lines(Low *low, uint32_t axis, int64_t begin, int64_t end, int64
     if (begin == end)
         return;
     LowLoop line = low_open(low, axis, begin, end, step, KRN_WHOLE, accumulators(low), sum);
-    low_prefetch_left(low);
+    low_prefetch_left(low, step);
     sum_unrolled(low, axis, step, sum);
     low_close(low, &line, accumulators(low), sum);
 }

@@ -282,20 +282,40 @@ bool low_prefetch_by_lines(const Low *low) {
     return !low->layout->pack_left && nest->input[0].stride[nest->axes - 1] == 1;
 }
 
+static void prefetch_packed(Low *low, int64_t terms) {
+    for (int64_t done = 0; done < terms * low->layout->tile[0]; done += low_prefetch_line(low)) {
+        KrnIndex index = left_address(low, 1);
+        index.offset += done;
+        krn_prefetch(&low->b, &index);
+    }
+}
+
 // One address for each cache line of the rows of a tile.
-void low_prefetch_left(Low *low) {
+static void prefetch_rows(Low *low) {
     const LowContraction *c = low->data;
-    if (c->i < 0)
-        return;
+    const int64_t *stride = low->nest->input[0].stride;
     LowIndex *at = &low->at[c->i];
     int64_t offset = at->offset, m = low->layout->tile[0];
-    bool packed = low->layout->pack_left;
-    int64_t step = packed || low->nest->input[0].stride[c->i] == 1 ? low_prefetch_line(low) : 1;
-    for (int64_t row = 0; row < m; row += step) {
-        at->offset = offset + row + (packed ? 0 : m);
-        KrnIndex index = packed ? left_address(low, 1)
-                                : low_address(low, low->buffer[0], low->nest->input[0].stride, 0);
+    for (int64_t row = 0; row < m; row += stride[c->i] == 1 ? low_prefetch_line(low) : 1) {
+        at->offset = offset + m + row;
+        KrnIndex index = low_address(low, low->buffer[0], stride, 0);
         krn_prefetch(&low->b, &index);
     }
     at->offset = offset;
+}
+
+void low_prefetch_left(Low *low, int64_t terms) {
+    const LowContraction *c = low->data;
+    LowIndex *k = &low->at[low->nest->axes - 1];
+    if (c->i < 0)
+        return;
+    if (low->layout->pack_left) {
+        prefetch_packed(low, terms);
+        return;
+    }
+    for (int64_t term = 0; term < (low_prefetch_by_lines(low) ? 1 : terms); term++) {
+        k->offset += term;
+        prefetch_rows(low);
+        k->offset -= term;
+    }
 }
