@@ -34,6 +34,15 @@ SHAPES = [
     ("tiny NN, wide", "nn", 1, 64, 256, 64),
     ("tiny Q·Kᵀ", "scores", 4, 32, 32, 32),
 ]
+# attention's products of the course GPT in training, of BERT-large, and of the GPT with heads of 128
+ATTENTION = [
+    ("GPT Q·Kᵀ", "scores", 96, 128, 128, 64),
+    ("GPT W·V", "values", 96, 128, 64, 128),
+    ("BERT-large Q·Kᵀ", "scores", 16, 512, 512, 64),
+    ("BERT-large W·V", "values", 16, 512, 64, 512),
+    ("head of 128 Q·Kᵀ", "scores", 96, 256, 256, 128),
+    ("head of 128 W·V", "values", 96, 256, 128, 256),
+]
 PEERS = ["openblas", "blis", "onednn", "onednn-sgemm", "libxsmm"]
 LIBRARY = {"onednn-sgemm": "onednn"}  # two ways into one library
 
@@ -140,6 +149,23 @@ def against_libraries(args, plan):
     return good
 
 
+def against_default(args):
+    targets = [bits for bits in (128, 256, 512) if bits <= target()]
+    print("\nattention's products on one thread: the default kernel, and planned ones\n"
+          "(GFLOP/s, and how many times as fast as the default)")
+    print(f"{'product':17} {'B x M x N x K':>20} {'default':>8} " +
+          " ".join(f"{f'target {bits}':>16}" for bits in targets))
+    for shape in ATTENTION:
+        if args.only and args.only not in shape[0]:
+            continue
+        plans = [PLANS / f"products-{bits}.json" for bits in targets]
+        times = race(args.program, shape, 1, ["default", *plans], max(3, args.rounds // 3))
+        base = times["default"]
+        print(f"{shape[0]:17} {' x '.join(map(str, shape[2:])):>20} {gflops(shape, base):8.1f} " +
+              " ".join(f"{gflops(shape, times[str(plan)]):7.1f} "
+                       f"{ratio(base, times[str(plan)]):7.1f}x" for plan in plans), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("build", nargs="?", default="build")
@@ -153,6 +179,7 @@ def main():
     args.threads = args.threads or list(range(1, workers + 1))
     plan = args.plan or PLANS / f"products-{target()}.json"
     good = against_libraries(args, plan.resolve())
+    against_default(args)
     sys.exit(0 if good else 3)
 
 
