@@ -5,11 +5,7 @@
 // with ordinary stores, as the default layouts have them, and with stores past the caches. It is
 // held as well against its own arithmetic: the same kernel on tensors that lie in the first-level
 // cache. The gate: 70 % of the ordinary copy, or 80 % of the arithmetic where that is the bound.
-#include "bench.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "copy.h"
 
 enum { ROUNDS_MAX = 101 };
 static const double copy_gate = 0.70, arithmetic_gate = 0.80;
@@ -20,56 +16,6 @@ static const struct {
 } groups[] = {{"f_relu", 1},      {"f_exp", 1},     {"f_log", 1},     {"f_tanh", 1},
               {"f_erf", 1},       {"f_gelu", 1},    {"f_sigmoid", 1}, {"f_chain", 2},
               {"f_bias_gelu", 1}, {"f_adamw_m", 2}, {"f_adamw_v", 2}, {"f_adamw_p", 3}};
-
-// ---- copies -----------------------------------------------------------------------------------
-
-typedef struct Copy {
-    const float *from;
-    float *to;
-    size_t count; // a multiple of 16 for each worker
-    bool stream;
-} Copy;
-
-#if defined(__x86_64__)
-__attribute__((target("avx512f"))) static void copy512(const Copy *copy, size_t at, size_t end) {
-    for (; at < end; at += 16) {
-        __m512 value = _mm512_loadu_ps(copy->from + at);
-        if (copy->stream)
-            _mm512_stream_ps(copy->to + at, value);
-        else
-            _mm512_store_ps(copy->to + at, value);
-    }
-}
-__attribute__((target("avx"))) static void copy256(const Copy *copy, size_t at, size_t end) {
-    for (; at < end; at += 8) {
-        __m256 value = _mm256_loadu_ps(copy->from + at);
-        if (copy->stream)
-            _mm256_stream_ps(copy->to + at, value);
-        else
-            _mm256_store_ps(copy->to + at, value);
-    }
-}
-#endif
-
-static void copy_part(void *data, uint32_t worker, uint32_t workers) {
-    const Copy *copy = data;
-    size_t lines = copy->count / 16;
-    size_t at = lines * worker / workers * 16, end = lines * (worker + 1) / workers * 16;
-#if defined(__x86_64__)
-    if (nat_machine_target() == 512)
-        copy512(copy, at, end);
-    else if (nat_machine_target() == 256)
-        copy256(copy, at, end);
-    else
-#endif
-        memcpy(copy->to + at, copy->from + at, (end - at) * sizeof *copy->to);
-}
-
-static double copy_seconds(Pool *pool, const Copy *copy) {
-    double started = bench_seconds();
-    pool_run(pool, pool_workers(pool), copy_part, (void *)copy);
-    return (bench_seconds() - started) / pool_workers(pool);
-}
 
 // ---- races ------------------------------------------------------------------------------------
 
