@@ -13,6 +13,11 @@ struct Chunk {
 };
 
 enum { ALIGNMENT = 16, FIRST_CHUNK = 4096 - 64, LAST_CHUNK = 1 << 20 };
+#ifdef PRESK_MALLOC_ARENAS
+enum { KEPT_CHUNK = 0 };
+#else
+enum { KEPT_CHUNK = LAST_CHUNK };
+#endif
 enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 * HUGE_PAGE };
 enum { CHUNK_HEADER = (sizeof(Chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
 
@@ -28,6 +33,7 @@ struct Arena {
     Arena *next, **link; // in heap->arenas; *link points at this arena
     const char *name;
     Chunk *chunk; // the newest first
+    Chunk *spare; // empty ones
     size_t next_size;
     Ending *endings;
 };
@@ -61,14 +67,21 @@ static void *system_alloc(Heap *heap, size_t size) {
     return at;
 }
 
-static void chunks_free(Arena *arena) {
+static void run_endings(Arena *arena) {
     for (; arena->endings; arena->endings = arena->endings->next)
         arena->endings->undo(arena->endings->data);
-    while (arena->chunk) {
-        Chunk *next = arena->chunk->next;
-        arena->heap->live -= arena->chunk->size + CHUNK_HEADER;
-        free(arena->chunk);
-        arena->chunk = next;
+}
+
+static void chunk_free(Arena *arena, Chunk *chunk) {
+    arena->heap->live -= chunk->size + CHUNK_HEADER;
+    free(chunk);
+}
+
+static void chunks_free(Arena *arena, Chunk *chunk) {
+    while (chunk) {
+        Chunk *next = chunk->next;
+        chunk_free(arena, chunk);
+        chunk = next;
     }
 }
 
@@ -79,7 +92,7 @@ void heap_free(Heap *heap) {
 
 Arena *arena_new(Heap *heap, const char *name) {
     Arena *arena = system_alloc(heap, sizeof *arena);
-    *arena = (Arena){heap, heap->arenas, &heap->arenas, name, NULL, FIRST_CHUNK, NULL};
+    *arena = (Arena){heap, heap->arenas, &heap->arenas, name, NULL, NULL, FIRST_CHUNK, NULL};
     if (arena->next)
         arena->next->link = &arena->next;
     heap->arenas = arena;
@@ -89,7 +102,9 @@ Arena *arena_new(Heap *heap, const char *name) {
 void arena_free(Arena *arena) {
     if (!arena)
         return;
-    chunks_free(arena);
+    run_endings(arena);
+    chunks_free(arena, arena->chunk);
+    chunks_free(arena, arena->spare);
     *arena->link = arena->next;
     if (arena->next)
         arena->next->link = arena->link;
@@ -97,9 +112,25 @@ void arena_free(Arena *arena) {
     free(arena);
 }
 
+// Small chunks stay, for what is allocated next: an arena that is filled and reset in turns asks
+// for no memory after the first time.
 void arena_reset(Arena *arena) {
-    chunks_free(arena);
+    run_endings(arena);
+    Chunk *chunk = arena->chunk;
+    arena->chunk = NULL;
     arena->next_size = FIRST_CHUNK;
+    while (chunk) {
+        Chunk *next = chunk->next;
+        if (chunk->size <= KEPT_CHUNK) {
+            memset((char *)chunk + CHUNK_HEADER, 0, chunk->used);
+            chunk->used = 0;
+            chunk->next = arena->spare;
+            arena->spare = chunk;
+        } else {
+            chunk_free(arena, chunk);
+        }
+        chunk = next;
+    }
 }
 
 Heap *arena_heap(Arena *arena) {
@@ -112,8 +143,26 @@ void arena_at_end(Arena *arena, void (*undo)(void *data), void *data) {
     arena->endings = ending;
 }
 
+// The smallest that is large enough, so that equal demands find what they left; null: there is
+// none.
+static Chunk *spare_chunk(Arena *arena, size_t size) {
+    Chunk **best = NULL;
+    for (Chunk **at = &arena->spare; *at; at = &(*at)->next)
+        if ((*at)->size >= size && (!best || (*at)->size < (*best)->size))
+            best = at;
+    if (!best)
+        return NULL;
+    Chunk *chunk = *best;
+    *best = chunk->next;
+    return chunk;
+}
+
 static Chunk *chunk_add(Arena *arena, size_t size) {
-    Chunk *chunk = system_alloc(arena->heap, CHUNK_HEADER + size);
+    Chunk *chunk = spare_chunk(arena, size);
+    if (chunk)
+        size = chunk->size;
+    else
+        chunk = system_alloc(arena->heap, CHUNK_HEADER + size);
     chunk->next = arena->chunk;
     chunk->size = size;
     arena->chunk = chunk;

@@ -32,7 +32,8 @@ void heap_free(Heap *heap);
 // A new arena; `name` (a literal) says its lifetime: "program", "function", "kernel".
 Arena *arena_new(Heap *heap, const char *name);
 void arena_free(Arena *arena);
-// Gives back everything allocated from the arena and keeps the arena.
+// Takes back everything allocated from the arena, which keeps small pieces of memory for what
+// comes.
 void arena_reset(Arena *arena);
 Heap *arena_heap(Arena *arena);
 // Has undo(data) called before the arena's memory goes: for what an arena's owner holds besides

@@ -290,10 +290,23 @@ static unsigned __int128 leading_bits(Arena *arena, const Rational *a, int64_t *
     return quotient.count > 1 ? q | (unsigned __int128)quotient.at[1] << LIMB_BITS : q;
 }
 
+// A quotient of integers that a double holds exactly is one division, rounded once; no memory.
+static bool divides_in_double(const Rational *a, double *value) {
+    const uint64_t most = (uint64_t)1 << 53;
+    if (a->num.count > 1 || a->den.count > 1 || a->num.at[0] > most || a->den.at[0] > most)
+        return false;
+    double magnitude = (double)a->num.at[0] / (double)a->den.at[0];
+    *value = a->negative ? -magnitude : magnitude;
+    return true;
+}
+
 double rational_round(const Rational *a, DType type) {
     Format format = format_of(type);
+    double value;
     if (a->num.count == 0)
         return 0;
+    if (type == F64 && divides_in_double(a, &value))
+        return value;
     Heap heap = {0};
     Arena *arena = arena_new(&heap, "rounding");
     int64_t shift;

@@ -104,6 +104,7 @@ typedef enum CoreScalarKind {
 typedef struct CoreScalarNode {
     CoreScalarKind kind;
     const Rational *rational;
+    double number; // RATIONAL: rounded to f64
     Extent extent;
     Name name;
     MthFunction function;
@@ -224,6 +225,7 @@ typedef struct CoreProgram {
     Vec(CoreFn *) fns;         // by CoreFnId; at[0] is null
     Vec(CoreModule) modules;   // by CoreModuleId; at[0] unused
     struct CoreTables *tables; // hash-consed types, trees and scalars
+    Vec(Arena *) idle;         // arenas of scalars' values
 } CoreProgram;
 
 CoreProgram *core_program_new(Context *context, Arena *arena);
@@ -276,7 +278,7 @@ CoreScalar core_scalar_substitute(CoreProgram *program, CoreScalar scalar, const
 Str core_scalar_text(const CoreProgram *program, CoreScalar scalar, Arena *arena);
 // The value with dims bound (by DimId) and hyperparameters given by name (may be null), rounded
 // once to `type`; false: an unbound name or dimension, or no finite exact value where one is
-// needed.
+// needed. Asked again for the same scalar it allocates nothing.
 typedef bool (*CoreHyper)(void *data, Name name, double *value);
 bool core_scalar_value(CoreProgram *program, CoreScalar scalar, const int64_t *by_dim,
                        CoreHyper hyper, void *data, DType type, double *value);

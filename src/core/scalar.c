@@ -33,6 +33,8 @@ static CoreScalar intern(CoreProgram *program, const CoreScalarNode *node) {
         return *slot;
     CoreScalar id = *slot = tables->scalars.count;
     CoreScalarNode *copy = arena_copy(arena, node, sizeof *node);
+    if (node->kind == CORE_SCALAR_RATIONAL)
+        copy->number = rational_round(node->rational, F64);
     vec_push(arena, &tables->scalars, copy);
     return id;
 }
@@ -210,24 +212,36 @@ CoreScalar core_scalar_substitute(CoreProgram *program, CoreScalar scalar, const
 
 // ---- values ---------------------------------------------------------------------------------
 
-// Exact where `exact` is set, else the f64 `number`.
+// Exact where `exact` is set; `number` is the f64, or what the exact value rounds to.
 typedef struct Value {
     const Rational *exact;
     double number;
 } Value;
 
 typedef struct Evaluation {
-    const CoreProgram *program;
-    Arena *arena;
+    CoreProgram *program;
+    Arena *arena; // of exact values on the way; null until there is one
     const int64_t *by_dim;
     CoreHyper hyper;
     void *data;
 } Evaluation;
 
-static bool evaluate(const Evaluation *e, CoreScalar scalar, Value *value);
+static bool evaluate(Evaluation *e, CoreScalar scalar, Value *value);
 
-static double as_number(const Value *value) {
-    return value->exact ? rational_round(value->exact, F64) : value->number;
+// From those that lie idle: a hyperparameter's value may ask for another scalar meanwhile.
+static Arena *arena_of(Evaluation *e) {
+    CoreProgram *program = e->program;
+    if (!e->arena && program->idle.count)
+        e->arena = program->idle.at[--program->idle.count];
+    else if (!e->arena)
+        e->arena = arena_new(arena_heap(program->arena), "scalar");
+    return e->arena;
+}
+
+static bool set_exact(Value *value, const Rational *exact) {
+    value->exact = exact;
+    value->number = exact ? rational_round(exact, F64) : 0;
+    return exact != NULL;
 }
 
 // a ^ n in f64 by squaring, from the lowest bit of n.
@@ -242,49 +256,46 @@ static double power_number(double a, int64_t n) {
     return result;
 }
 
-static bool evaluate_power(const Evaluation *e, const Value *a, const Value *b, Value *value) {
+static bool evaluate_power(Evaluation *e, const Value *a, const Value *b, Value *value) {
     if (a->exact && b->exact)
-        return (value->exact = power_exact(e->arena, a->exact, b->exact)) != NULL;
-    double exponent = as_number(b);
+        return set_exact(value, power_exact(arena_of(e), a->exact, b->exact));
+    double exponent = b->number;
     if (!(exponent >= 0 && exponent <= (double)SCALAR_POWER_MAX) ||
         exponent != (double)(int64_t)exponent)
         return false;
-    value->number = power_number(as_number(a), (int64_t)exponent);
+    value->number = power_number(a->number, (int64_t)exponent);
     return true;
 }
 
-static bool evaluate_apply(const Evaluation *e, const CoreScalarNode *node, const Value *a,
+static bool evaluate_apply(Evaluation *e, const CoreScalarNode *node, const Value *a,
                            const Value *b, Value *value) {
-    if (a->exact && (!node->b || b->exact)) {
-        value->exact = sized(apply_exact(e->arena, node->function, node->power, a->exact,
-                                         node->b ? b->exact : NULL));
-        return value->exact != NULL;
-    }
+    if (a->exact && (!node->b || b->exact))
+        return set_exact(value, sized(apply_exact(arena_of(e), node->function, node->power,
+                                                  a->exact, node->b ? b->exact : NULL)));
     if (node->function == MTH_pow) {
         if (node->power < 0)
             return false;
-        value->number = power_number(as_number(a), node->power);
+        value->number = power_number(a->number, node->power);
         return true;
     }
-    const double arguments[2] = {as_number(a), node->b ? as_number(b) : 0};
+    const double arguments[2] = {a->number, node->b ? b->number : 0};
     value->number = mth_apply(node->function, 0, F64, arguments);
     return true;
 }
 
-static bool evaluate(const Evaluation *e, CoreScalar scalar, Value *value) {
+static bool evaluate(Evaluation *e, CoreScalar scalar, Value *value) {
     const CoreScalarNode *node = core_scalar(e->program, scalar);
     Value a = {0}, b = {0};
     int64_t extent;
     *value = (Value){0};
     switch (node->kind) {
     case CORE_SCALAR_RATIONAL:
-        value->exact = node->rational;
+        *value = (Value){node->rational, node->number};
         return true;
     case CORE_SCALAR_EXTENT:
         if (!extent_value(e->program->extents, node->extent, e->by_dim, &extent, NULL))
             return false;
-        value->exact = rational_of_int(e->arena, extent);
-        return true;
+        return set_exact(value, rational_of_int(arena_of(e), extent));
     case CORE_SCALAR_HYPER:
         return e->hyper && e->hyper(e->data, node->name, &value->number);
     case CORE_SCALAR_APPLY:
@@ -299,8 +310,7 @@ static bool evaluate(const Evaluation *e, CoreScalar scalar, Value *value) {
 
 bool core_scalar_value(CoreProgram *program, CoreScalar scalar, const int64_t *by_dim,
                        CoreHyper hyper, void *data, DType type, double *value) {
-    Arena *arena = arena_new(arena_heap(program->arena), "scalar");
-    Evaluation e = {program, arena, by_dim, hyper, data};
+    Evaluation e = {program, NULL, by_dim, hyper, data};
     Value result;
     bool ok = evaluate(&e, scalar, &result);
     if (ok && result.exact)
@@ -309,7 +319,10 @@ bool core_scalar_value(CoreProgram *program, CoreScalar scalar, const int64_t *b
         *value = type == F32    ? (double)(float)result.number
                  : type == BF16 ? (double)f32_of_bf16(bf16_of_f64(result.number))
                                 : result.number;
-    arena_free(arena);
+    if (e.arena) {
+        arena_reset(e.arena);
+        vec_push(program->arena, &program->idle, e.arena);
+    }
     return ok;
 }
 

@@ -92,6 +92,19 @@ static uint32_t count_copies(const RtTrainer *trainer) {
     return copies;
 }
 
+// Room for leaves that are moved.
+static void make_aside(RtTrainer *trainer) {
+    uint32_t parts = (trainer->states + 1) * trainer->leaves;
+    trainer->aside = arena_array(trainer->arena, void *, parts);
+    for (uint32_t i = 0; i < parts; i++) {
+        uint32_t tree = i / trainer->leaves;
+        const Tensor *to =
+            &trainer->arguments[tree ? tree + 1 : 0].parts[i % trainer->leaves].tensor;
+        trainer->aside[i] =
+            arena_alloc(trainer->arena, (size_t)shape_count(&to->shape) * dtype_size(to->type));
+    }
+}
+
 static bool build_programs(RtTrainer *trainer) {
     const RtBinding *loss = loss_of(trainer);
     RtOptions options = trainer->spec.options;
@@ -110,6 +123,8 @@ static bool build_programs(RtTrainer *trainer) {
     if (!trainer->update)
         return false;
     trainer->copies = count_copies(trainer);
+    if (trainer->copies)
+        make_aside(trainer);
     return true;
 }
 
@@ -118,6 +133,7 @@ RtTrainer *rt_trainer_new(Arena *arena, const RtTrainSpec *spec) {
     trainer->spec = *spec;
     trainer->core = spec->loss->core;
     trainer->arena = arena;
+    trainer->scratch = arena_new(arena_heap(arena), "step");
     RtHypers *hypers = &trainer->spec.hypers;
     hypers->core = trainer->core;
     hypers->dims = spec->loss->by_dim;
@@ -159,6 +175,8 @@ static void move_results(RtTrainer *trainer, const CoreValue *result, Arena *scr
                     continue;
                 if (pass)
                     memcpy(to->data, from->data, bytes);
+                else if (trainer->aside)
+                    from->data = memcpy(trainer->aside[i * trainer->leaves + j], from->data, bytes);
                 else
                     from->data = arena_copy(scratch, from->data, bytes);
             }
@@ -247,18 +265,17 @@ static bool run_step(RtTrainer *trainer, CoreEval *eval, double *loss) {
 }
 
 bool rt_trainer_step(RtTrainer *trainer, double *loss) {
-    Arena *scratch = arena_new(arena_heap(trainer->arena), "step");
     CoreEval eval = {.program = trainer->core,
                      .arithmetic = trainer->spec.options.arithmetic,
                      .dims = loss_of(trainer)->by_dim,
-                     .arena = scratch,
+                     .arena = trainer->scratch,
                      .hyper = rt_hyper_value,
                      .hyper_data = &trainer->spec.hypers};
     FloatEnv saved;
     float_env_enter(&saved);
     bool done = run_step(trainer, &eval, loss);
     float_env_leave(&saved);
-    arena_free(scratch);
+    arena_reset(trainer->scratch);
     return done;
 }
 

@@ -7,7 +7,7 @@
 // the parameters and the batch; that of `NAME.step` reads parameters, gradient and states and
 // writes the new ones in the places of the old (RtOptions.update). Hyperparameters and t reach it
 // through host cells: F64, rounded to the arithmetic type that reads them. After the first step
-// memory grows no more. The reference backend evaluates both functions instead.
+// nothing is allocated any more. The reference backend evaluates both functions instead.
 //
 // A *state file* holds everything that a run needs to go on (see state.c); it is written with one
 // rename, so at any moment the file there is whole.
@@ -70,14 +70,15 @@ typedef struct RtTrainTimes {
 typedef struct RtTrainer {
     RtTrainSpec spec;
     CoreProgram *core;
-    Arena *arena;
-    uint32_t leaves; // of the parameter tree
+    Arena *arena, *scratch; // scratch: of a step
+    uint32_t leaves;        // of the parameter tree
     CoreLeaf *leaf;
     uint32_t states;              // trees of the optimizer's state
     Name *state_name;             // by state
     CoreValue *arguments;         // of NAME.step: parameters, gradient, states
     RtProgram *gradient, *update; // null on the reference backend
     uint32_t copies;              // leaves that the step could not write in place
+    void **aside;                 // by tree and leaf: room for them on the way; null: none
     uint64_t steps;               // done
     RtTrainTimes times;
 } RtTrainer;

@@ -133,8 +133,38 @@ static void a_diagnostic_shows_its_line(void **state) {
     context_free(&c);
 }
 
+// Filled and reset in turns an arena asks for no memory after the first time, and what it gives is
+// zero; large pieces go back.
+static void reset_arenas_keep_little(void **state) {
+    (void)state;
+    Heap heap = {0};
+    Arena *arena = arena_new(&heap, "test");
+    static const size_t sizes[] = {1500, 16, 3000, 9000, 16, 700, 40000, 16};
+    uint64_t calls = 0;
+    for (uint32_t round = 0; round < 4; round++) {
+        for (uint32_t i = 0; i < 40; i++) {
+            size_t size = sizes[i % COUNT_OF(sizes)];
+            char *at = arena_alloc(arena, size);
+            for (size_t k = 0; k < size; k++)
+                assert_int_equal(at[k], 0);
+            memset(at, 0xA5, size);
+        }
+        size_t before = heap.live;
+        arena_alloc(arena, 3 << 20);
+        arena_reset(arena);
+        assert_true(heap.live <= before);
+#ifndef PRESK_MALLOC_ARENAS
+        assert_true(round == 0 || heap.calls == calls + 1); // the large piece
+#endif
+        calls = heap.calls;
+    }
+    heap_free(&heap);
+    assert_int_equal(heap.live, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reset_arenas_keep_little),
         cmocka_unit_test(arenas_hold_what_is_put_in),
         cmocka_unit_test(failing_allocations_reach_the_rescue_point),
         cmocka_unit_test(strings),

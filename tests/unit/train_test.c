@@ -13,6 +13,28 @@
 #include "driver.h"
 #include "runtime/train.h"
 
+// Calls for memory of everything in the program, where they can be counted.
+#if defined(__GLIBC__) && !defined(PRESK_MALLOC_ARENAS)
+static uint64_t calls_for_memory;
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *at, size_t size);
+void *malloc(size_t size) {
+    calls_for_memory++;
+    return __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size) {
+    calls_for_memory++;
+    return __libc_calloc(count, size);
+}
+void *realloc(void *at, size_t size) {
+    calls_for_memory++;
+    return __libc_realloc(at, size);
+}
+#else
+static const uint64_t calls_for_memory = 0;
+#endif
+
 // ---- a run ------------------------------------------------------------------------------------
 
 typedef struct Run {
@@ -288,22 +310,23 @@ static void schedules(void **state) {
     }
 }
 
+static const char odd[] =
+    STRAIGHT("optimizer odd {\n  old : params = zeros\n  kept : params = zeros\n"
+             "  copied : params = zeros\n  still : params = zeros\n"
+             "  next copied : old\n  next old : p\n  next kept : g\n"
+             "  next p : p - old * kept\n}\n",
+             "  optimizer = odd\n");
+
 // States that take each other's and the parameters' values, in place or not: after gradients a, b:
 //   old = p before, kept = the gradient, copied = old's value before it was set
 static void states_take_values(void **state) {
     (void)state;
     const double gradient[] = {0.5, -0.25};
-    static const char program[] =
-        STRAIGHT("optimizer odd {\n  old : params = zeros\n  kept : params = zeros\n"
-                 "  copied : params = zeros\n  still : params = zeros\n"
-                 "  next copied : old\n  next old : p\n  next kept : g\n"
-                 "  next p : p - old * kept\n}\n",
-                 "  optimizer = odd\n");
     for (uint32_t backend = RT_REF; backend <= RT_NATIVE; backend++) {
         Run run;
         open_run(&run);
         write_data(&run, 2, 1, gradient);
-        make_trainer(&run, program, &(Choice){.backend = (RtBackend)backend});
+        make_trainer(&run, odd, &(Choice){.backend = (RtBackend)backend});
         step(&run); // p = 1 − 1 · 0.5
         step(&run); // p = 0.5 + 0.5 · 0.25
         // p, g, old, kept, copied, still
@@ -418,21 +441,44 @@ static void one_run_one_result(void **state) {
     }
 }
 
-static void memory_is_constant(void **state) {
+// A schedule with a dimension in it and a constant that no double holds.
+static const char scheduled[] =
+    STRAIGHT("", "  optimizer = optim.adamw_clipped\n"
+                 "  lr = 0.1 * min(1, t / (2 * B + 1)) / 1.0000000000000000000001\n");
+
+// After the first step nothing asks for memory, on any number of workers and by any executor of
+// kernels, whether or not new values have to be moved to their places.
+static void steps_allocate_nothing(void **state) {
     (void)state;
-    Run run;
-    open_run(&run);
-    write_points(&run);
-    make_trainer(&run, network, &(Choice){.backend = RT_NATIVE, .workers = 2});
-    step(&run);
-    assert_int_equal(run.trainer->copies, 0);
-    const void *parameters = run.trainer->arguments[0].parts[0].tensor.data;
-    size_t live = run.context.heap.live;
-    for (uint32_t i = 0; i < 9; i++)
+    static const char *const programs[] = {network, odd, scheduled};
+    for (uint32_t i = 0; i < 4 * COUNT_OF(programs); i++) {
+        Run run;
+        open_run(&run);
+        const double gradient[] = {0.5, -0.25};
+        if (i % 3 == 0)
+            write_points(&run);
+        else
+            write_data(&run, 2, 1, gradient);
+        make_trainer(&run, programs[i % 3],
+                     &(Choice){.backend = i / 3 % 2 ? RT_KERNEL : RT_NATIVE, .workers = 1 + i / 6});
+        double loss;
         step(&run);
-    assert_int_equal(run.context.heap.live, live);
-    assert_ptr_equal(run.trainer->arguments[0].parts[0].tensor.data, parameters);
-    close_run(&run);
+        assert_int_equal(run.trainer->copies, i % 3 == 1 ? 4 : 0);
+        const void *parameters = run.trainer->arguments[0].parts[0].tensor.data;
+        uint64_t calls = run.context.heap.calls, all = calls_for_memory;
+        size_t live = run.context.heap.live;
+        for (uint32_t n = 0; n < 9; n++)
+            assert_true(rt_trainer_step(run.trainer, &loss));
+        assert_int_equal(calls_for_memory, all);
+        assert_int_equal(run.context.heap.live, live);
+#ifndef PRESK_MALLOC_ARENAS
+        assert_int_equal(run.context.heap.calls, calls);
+#else
+        (void)calls;
+#endif
+        assert_ptr_equal(run.trainer->arguments[0].parts[0].tensor.data, parameters);
+        close_run(&run);
+    }
 }
 
 static void not_finite(void **state) {
@@ -551,7 +597,7 @@ int main(void) {
         cmocka_unit_test(states_take_values),
         cmocka_unit_test(clipping),
         cmocka_unit_test(one_run_one_result),
-        cmocka_unit_test(memory_is_constant),
+        cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(not_finite),
         cmocka_unit_test(resumed_runs),
         cmocka_unit_test(checkpoint_of_state),
