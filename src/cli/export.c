@@ -96,6 +96,7 @@ static int run(CliArgs *args) {
         return cli_usage(args, "where to? -o FOLDER");
     CliEntry entry = {0};
     int status = cli_entry_open(args, &entry);
+    entry.hypers.step = 0; // the file runs at any step
     if (!status)
         status = cli_entry_shapes(&entry);
     if (!status)

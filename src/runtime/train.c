@@ -14,7 +14,7 @@ bool rt_hyper_value(void *data, Name name, double *value) {
     const RtHypers *hypers = data;
     if (str_is(name_str(hypers->core->context->names, name), "t")) {
         *value = (double)hypers->step;
-        return true;
+        return hypers->step > 0;
     }
     for (uint32_t i = 0; i < hypers->count; i++) {
         const RtHyper *hyper = &hypers->at[i];

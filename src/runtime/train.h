@@ -44,7 +44,7 @@ typedef struct RtHypers {
     const int64_t *dims;
     uint32_t count;
     const RtHyper *at;
-    uint64_t step;
+    uint64_t step; // 0: `t` has no value
 } RtHypers;
 // A CoreHyper whose data is an RtHypers.
 bool rt_hyper_value(void *hypers, Name name, double *value);

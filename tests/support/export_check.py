@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """export_check.py [--all] PRESK FILE ENTRY REALIZATION [ARGS…]: exports an entry as C, compiles it
 with every compiler found (gcc, clang) at -O1, or with --all at -O0, -O2 and -O3 -march=native, runs it on the values of
-`presk run --save-values`, and compares every byte with presk's own result. Exit status 1 on a
-difference. Prints one line."""
+`presk run --save-values`, and compares every byte with presk's own result, of one tensor or of
+several. REALIZATION `plan`: ARGS have a --plan. Exit status 1 on a difference. Prints one line."""
 import json
 import pathlib
 import re
@@ -29,19 +29,22 @@ def npy_bytes(path):
     return raw[(10 if raw[6] == 1 else 12) + size:]
 
 
+def safetensors(path):
+    """Bytes by C name, as `presk export` names arguments and results."""
+    raw, values = path.read_bytes(), {}
+    size, = struct.unpack("<Q", raw[:8])
+    for name, entry in json.loads(raw[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            c_name = re.sub(r"[^A-Za-z0-9_]", "_", f"{path.stem}_{name}")
+            values[c_name] = raw[8 + size + begin:8 + size + end]
+    return values
+
+
 def saved(folder):
-    """Bytes by C name, as `presk export` names arguments."""
-    values = {}
-    for path in folder.glob("*.npy"):
-        values[path.stem] = npy_bytes(path)
+    values = {path.stem: npy_bytes(path) for path in folder.glob("*.npy")}
     for path in folder.glob("*.safetensors"):
-        raw = path.read_bytes()
-        size, = struct.unpack("<Q", raw[:8])
-        for name, entry in json.loads(raw[8:8 + size]).items():
-            if name != "__metadata__":
-                begin, end = entry["data_offsets"]
-                c_name = re.sub(r"[^A-Za-z0-9_]", "_", f"{path.stem}_{name}")
-                values[c_name] = raw[8 + size + begin:8 + size + end]
+        values.update(safetensors(path))
     return values
 
 
@@ -86,14 +89,17 @@ def main():
     levels = [["-O0"], ["-O2"], ["-O3", "-march=native"]] if every else [["-O1"]]
     presk, source, entry, realization, *rest = arguments[every:]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="presk-export-"))
-    common = [source, "--entry", entry, "--realize", realization, *rest]
+    realize = [] if realization == "plan" else ["--realize", realization]
+    common = [source, "--entry", entry, *realize, *rest]
     try:
         call(presk, "export", *common, "-o", folder)
-        call(presk, "run", *common, "--seed", "3", "--save-values", folder / "v",
-             "-o", folder / "result.npy")
-        expected = npy_bytes(folder / "result.npy")
         name = re.sub(r"[^A-Za-z0-9_]", "_", entry)
         header = (folder / f"{name}.h").read_text()
+        results = [field for _, field, _ in fields(header, "results")]
+        out = folder / ("result.npy" if results == ["result"] else "result.safetensors")
+        call(presk, "run", *common, "--seed", "3", "--save-values", folder / "v", "-o", out)
+        values = {"result": npy_bytes(out)} if results == ["result"] else safetensors(out)
+        expected = b"".join(values[field] for field in results)
         size = write_main(folder, name, header, saved(folder / "v"))
         bf16 = all(c_type == "uint16_t" for c_type, _, _ in fields(header, "results"))
         builds = 0
