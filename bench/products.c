@@ -11,6 +11,7 @@
 #include "bench.h"
 
 #include <math.h>
+#include <sched.h>
 #include <unistd.h>
 
 enum { SAMPLES = 200 };
@@ -72,6 +73,18 @@ static void serve(Product *p, Contestant run) {
     }
 }
 
+// Each thread of the pool on a processor of its own, as OMP_PROC_BIND has those of libraries.
+static void bind_thread(void *data, uint32_t worker, uint32_t workers) {
+    (void)workers;
+    const cpu_set_t *all = data;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0, number = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, all) && number++ == (int)worker)
+            CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
 static RtProgram *program;
 
 static void run_program(Product *p) {
@@ -113,8 +126,8 @@ int main(int count, char **argument) {
     p.left_turned = strcmp(entry, "tn") == 0;
     p.right_turned = strcmp(entry, "nt") == 0 || strcmp(entry, "scores") == 0;
     p.pool = pool_new(p.threads);
-    Bench bench;
     bool ours = strstr(name, ".json") || strcmp(name, "default") == 0;
+    Bench bench;
     Contestant run = run_program;
     Context context;
     if (ours) {
@@ -127,6 +140,11 @@ int main(int count, char **argument) {
     fill((float *)p.y, p.batch * p.k * p.n, 2);
     if (!ours && !(run = products_peer(name, &p)))
         return 1;
+    bool own_threads =
+        !ours && (strstr(name, "onednn") || (p.batch == 1 && strcmp(name, "libxsmm")));
+    cpu_set_t all;
+    if (p.threads > 1 && !own_threads && sched_getaffinity(0, sizeof all, &all) == 0)
+        pool_run(p.pool, p.threads, bind_thread, &all);
     run(&p);
     check(&p, ours);
     serve(&p, run);

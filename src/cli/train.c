@@ -100,7 +100,8 @@ static int resume(CliTrainRun *run) {
     RtPath path = checkpoint_path(run, rt_state_path(args->arena, from).at);
     if (!file_exists(path.path)) {
         Diag *made = diag(&args->context->diags, E5001, (Span){0}, path.path, "no such file");
-        diag_help(made, "nothing has been saved there yet; without --resume a run begins at step 1");
+        diag_help(made,
+                  "nothing has been saved there yet; without --resume a run begins at step 1");
     } else if (rt_trainer_load(run->trainer, &path)) {
         run->first = run->trainer->steps;
     }

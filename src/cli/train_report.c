@@ -60,8 +60,7 @@ void cli_train_print_header(CliTrainRun *run) {
                                       : str_of_double(arena, run->hyper[i].value).at);
     printf("\n  plan        %s\n", run->plan.at);
     if (!run->first && run->checkpoint && file_exists(rt_state_path(arena, run->checkpoint).at))
-        printf("  replaces    %s, which is there; --resume would go on from it\n",
-               run->checkpoint);
+        printf("  replaces    %s, which is there; --resume would go on from it\n", run->checkpoint);
     fflush(stdout);
 }
 
