@@ -1,22 +1,23 @@
-// Every point of every space, bit for bit: `make exact`, or build/exact N for a sample of about N.
+// Every point of every space, bit for bit: `make exact`. Arguments: minutes after which no further
+// point begins (0: none); about how many points to take (0: all); a file for the coverage by kind
+// and type.
 #include "support/exact.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 int main(int argc, char **argv) {
     static Context context;
     context_init(&context);
-    ExactReport r = exact_run(&context, argc > 1 ? strtoull(argv[1], NULL, 10) : 0, true);
-    if (r.failure.size)
-        printf("%s\n", r.failure.at);
-    printf(
-        "%llu nests, %llu points, %llu distinct kernels (%llu of them split), %llu runs as native "
-        "code: %s\n",
-        (unsigned long long)r.nests, (unsigned long long)r.points, (unsigned long long)r.texts,
-        (unsigned long long)r.split, (unsigned long long)r.native,
-        r.failure.size ? "different" : "the same bits");
-    bool failed = r.failure.size > 0;
+    ExactOptions options = {.progress = true};
+    if (argc > 1)
+        options.seconds = 60 * strtod(argv[1], NULL);
+    if (argc > 2)
+        options.sample = strtoull(argv[2], NULL, 10);
+    if (argc > 3)
+        options.table = argv[3];
+    ExactReport report = exact_run(&context, &options);
+    exact_print(&report);
+    bool failed = report.failure.size > 0;
     context_free(&context);
     return failed;
 }

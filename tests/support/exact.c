@@ -1,360 +1,361 @@
+// The run: spaces listed (each nest by one worker), then their points in rounds, so that wherever
+// a run ends, every nest has had its share. What runs depends on nothing but the options.
 #include "support/exact.h"
 
-#include "base/pool.h"
-#include "native/native.h"
+#include "base/file.h"
 #include "realize/space.h"
+#include "support/exact_cover.h"
 #include "support/exact_nests.h"
+#include "support/exact_point.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { BATCH = 192, MODIFIED_EVERY = 29, WORKERS = 3, GUARD = 64 };
-static const uint32_t thread_counts[] = {1, 2, 3, 7};
-enum { THREADS = COUNT_OF(thread_counts) };
+enum { BATCH = 128, SPLIT_OVER = 3, ROUNDS = 32, TARGETS = 3 };
 
-// Kernels with more accumulators than this spend minutes in LLVM; one in NATIVE_SHARE of them runs
-// as native code, every one in the interpreter.
-enum { ACCUMULATORS_MAX = 64 };
+// A nest with its points; a worker makes it, then nobody changes it but for `ran`.
+typedef struct Task {
+    const RlzNest *nest;
+    ExactTruth truth;
+    uint64_t space; // points of all targets, before any choice
+    Vec(ExactPoint) points;
+} Task;
 
 typedef struct Point {
     Kernel *kernel;
-    Str what; // nest and layout, for messages
-    bool native;
+    Task *task;
+    ExactPoint *point;
 } Point;
 
-// What a kernel of the nest reads and writes: of one nest of several leaves, each has a part.
-typedef struct Part {
-    const RlzNest *nest;
-    Data *data; // by input
-    Data truth;
-} Part;
-
-typedef struct Exact {
-    Context *context;
-    Arena *arena; // of one nest
-    Arena *batch;
-    Pool *pool[THREADS]; // by thread_counts; null for one
-    const RlzNest *nest;
-    uint32_t parts;
-    Part *part;
-    RlzTarget target;
-    Map *seen; // kernel text and target
-    Map *texts;
-    Point points[BATCH];
+typedef struct Batch { // kernels to be compiled together
+    Arena *arena;
+    Point point[BATCH];
     uint32_t count;
-    Random random;
-    ExactReport report;
-} Exact;
+} Batch;
 
-// ---- running ------------------------------------------------------------------------------------
+typedef struct Run Run;
 
-typedef struct Launch {
-    const Kernel *kernel;
-    const KrnCode *code;
-    NatFunction native;
-    void *const *buffers; // without scratch
-    bool overrun;
-} Launch;
+typedef struct Worker {
+    Run *run;
+    Context *context;
+    ExactPools pools;
+    Arena *arena; // of what is under way
+    Batch batch[TARGETS];
+    Str failure;
+    pthread_t thread;
+} Worker;
 
-static void run_share(void *data, uint32_t worker, uint32_t workers) {
-    Launch *launch = data;
-    const Kernel *kernel = launch->kernel;
-    size_t size = krn_scratch_size(kernel), all = size + 2 * GUARD;
-    uint8_t *block = aligned_alloc(64, (all + 63) / 64 * 64);
-    void **buffers = calloc(kernel->buffers.count, sizeof *buffers);
-    memset(block, 0xff, all);
-    memcpy(buffers, launch->buffers, kernel->buffers.count * sizeof *buffers);
-    krn_scratch_place(kernel, block + GUARD, buffers);
-    int64_t begin = kernel->split_count * worker / workers;
-    int64_t end = kernel->split_count * (worker + 1) / workers;
-    if (launch->native)
-        launch->native(buffers, begin, end);
-    else
-        krn_interpret(launch->code, buffers, begin, end);
-    for (size_t i = 0; i < GUARD; i++)
-        if (block[i] != 0xff || block[GUARD + size + i] != 0xff)
-            launch->overrun = true;
-    free(buffers);
-    free(block);
+struct Run {
+    const ExactOptions *options;
+    Task *task;
+    uint32_t tasks, targets, workers;
+    Worker *worker;
+    atomic_uint next;     // task to be listed, then unit: a round of a task
+    atomic_uint finished; // workers
+    atomic_ullong done;   // points
+    atomic_bool stop;     // by a failure
+    double started;
+};
+
+static void fail(Worker *w, const Task *task, const ExactPoint *point, const Kernel *kernel,
+                 Str why) {
+    Arena *arena = w->context->arena;
+    if (!w->failure.size)
+        w->failure =
+            str_format(arena, "%starget %u: %s\n%s%s", rlz_nest_text(task->nest, arena).at,
+                       point->target, rlz_layout_text(task->nest, &point->layout, arena).at,
+                       krn_print(kernel, arena).at, why.at);
+    atomic_store(&w->run->stop, true);
 }
 
-static void fail(Exact *e, const char *what, const char *by, uint32_t threads, Str why) {
-    if (!e->report.failure.size)
-        e->report.failure =
-            str_format(e->context->arena, "%s\nby %s on %u threads: %s", what, by, threads, why.at);
+// ---- lists --------------------------------------------------------------------------------------
+
+// Keeps a point whose kernel the target has not had.
+static void list_point(Worker *w, Task *task, Map *seen, const RlzLayout *layout, uint32_t target) {
+    Kernel *kernel = krn_lower(task->nest, layout, w->arena, w->context->names);
+    Str text = krn_print(kernel, w->arena);
+    ExactPoint point = {.layout = *layout,
+                        .target = 128u << target,
+                        .text = hash_bytes(text.at, text.size, 1),
+                        .insts = kernel->insts.count,
+                        .split = kernel->split_count > 0};
+    uint32_t *targets = map_slot(seen, &point.text, sizeof point.text, NULL);
+    point.first = *targets == 0;
+    uint32_t share = 1 + point.insts / (EXACT_NATIVE_INSTS + 1);
+    point.native = point.text % (point.first ? share : share * EXACT_REPEATED) == 0;
+    if (!(*targets >> target & 1))
+        vec_push(w->context->arena, &task->points, point);
+    *targets |= 1u << target;
+    arena_reset(w->arena);
 }
 
-static bool inputs_guarded(const Part *part) {
-    for (uint32_t i = 0; i < part->nest->inputs; i++)
-        if (part->nest->input[i].source == RLZ_MEMORY && !data_guarded(&part->data[i]))
-            return false;
-    return true;
+// At most `limit` points, evenly spaced; 0: all.
+static void list_points(Worker *w, Task *task, Map *seen, Random *random, uint32_t count,
+                        const RlzLayout *points, uint64_t limit, uint32_t target) {
+    uint64_t step = limit && count > limit ? (count + limit - 1) / limit : 1;
+    uint32_t first = (uint32_t)(step > 1 ? random_below(random, (uint32_t)step) : 0);
+    for (uint64_t i = first; i < count; i += step)
+        list_point(w, task, seen, &points[i], target);
 }
 
-// The kernel's buffers, the outputs full of NaN.
-static void **make_buffers(Exact *e, const Kernel *kernel, Data *out) {
-    void **buffers = arena_array(e->batch, void *, kernel->buffers.count);
-    uint32_t number = 0;
-    for (uint32_t p = 0; p < e->parts; p++) {
-        const Part *part = &e->part[p];
-        out[p] = data_new(e->batch, part->truth.type, part->truth.count);
-        memset(out[p].at, 0xff, (size_t)out[p].count * dtype_size(out[p].type));
-        for (uint32_t i = 0; i < part->nest->inputs; i++)
-            if (part->nest->input[i].source == RLZ_MEMORY)
-                buffers[number++] = part->data[i].at;
-        buffers[number++] = out[p].at;
-    }
-    return buffers;
-}
-
-// What is wrong with a part's output; the empty string where nothing is.
-static Str fault_of(Exact *e, const Part *part, const Data *out) {
-    int64_t at;
-    if (!data_same(out, &part->truth, &at))
-        return str_format(e->batch, "element %lld is %a, not %a", (long long)at,
-                          dtype_get(out->type, out->at, at),
-                          dtype_get(out->type, part->truth.at, at));
-    return data_guarded(out) && inputs_guarded(part) ? STR("")
-                                                     : STR("a guard word was overwritten");
-}
-
-// On each number of threads.
-static void check_point(Exact *e, const Point *point, NatFunction native) {
-    const Kernel *kernel = point->kernel;
-    const char *by = native ? "native code" : "the interpreter";
-    Launch launch = {.kernel = kernel, .native = native};
-    if (!native)
-        launch.code = krn_code(kernel, e->batch);
-    for (uint32_t t = 0; t < (kernel->split_count ? THREADS : 1u); t++) {
-        Data *out = arena_array(e->batch, Data, e->parts);
-        launch.buffers = make_buffers(e, kernel, out);
-        if (e->pool[t])
-            pool_run(e->pool[t], thread_counts[t], run_share, &launch);
-        else
-            run_share(&launch, 0, 1);
-        for (uint32_t p = 0; p < e->parts; p++) {
-            Str fault = fault_of(e, &e->part[p], &out[p]);
-            if (fault.size)
-                fail(e, point->what.at, by, thread_counts[t], fault);
-        }
-        if (launch.overrun)
-            fail(e, point->what.at, by, thread_counts[t], STR("scratch memory was overrun"));
+static void list_space(Worker *w, Task *task, Arena *arena, Map *seen, Random *random,
+                       uint64_t limit, uint32_t target) {
+    RlzMachine machine = {128u << target, SPLIT_OVER, true};
+    RlzLayout *points, *modified;
+    uint32_t count = rlz_space_core(task->nest, &machine, arena, &points);
+    task->space += count;
+    list_points(w, task, seen, random, count, points, limit ? MAX(limit / 2, 1) : 0, target);
+    uint32_t every = limit ? MAX(count / 4, 1) : EXACT_MODIFIED_EVERY;
+    for (uint32_t i = count ? random_below(random, MIN(every, count)) : 0; i < count; i += every) {
+        uint32_t more = rlz_space_modified(task->nest, &machine, &points[i], arena, &modified);
+        task->space += more - 1;
+        list_points(w, task, seen, random, more, modified, limit ? MAX(limit / 8, 1) : 0, target);
     }
 }
 
-static void flush(Exact *e) {
-    Kernel *kernels[BATCH];
-    NatFunction functions[BATCH];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < e->count; i++) {
-        check_point(e, &e->points[i], NULL);
-        if (e->points[i].native)
-            kernels[count++] = e->points[i].kernel;
-    }
-    NatOptions options = {.no_cache = true, .target = e->target};
-    Native *native = count ? nat_new(e->context, e->batch, &options) : NULL;
-    if (count && (!native || !nat_compile(native, count, kernels, functions)))
-        fail(e, "a batch", "LLVM", 1, diags_render(&e->context->diags, e->batch, DIAG_PLAIN));
-    else
-        for (uint32_t i = 0, n = 0; i < e->count; i++)
-            if (e->points[i].native)
-                check_point(e, &e->points[i], functions[n++]);
-    nat_free(native);
-    e->report.native += count;
-    e->count = 0;
-    arena_reset(e->batch);
+static void list_task(Worker *w, uint32_t number) {
+    Run *run = w->run;
+    Task *task = &run->task[number];
+    Arena *arena = arena_new(&w->context->heap, "exact list");
+    Map *seen = map_new(arena);
+    Random random = {number + 17};
+    uint64_t sample = run->options->sample;
+    task->truth = exact_truth(task->nest, &random, w->context->arena, w->arena, w->context->names);
+    arena_reset(w->arena);
+    for (uint32_t t = 0; t < run->targets; t++)
+        if (!sample || t == number % run->targets) // a sample takes one target a nest
+            list_space(w, task, arena, seen, &random, sample ? MAX(sample / run->tasks, 2) : 0, t);
+    arena_free(arena);
 }
 
 // ---- points -------------------------------------------------------------------------------------
 
-static bool mark(Map *map, Str text, RlzTarget target) {
-    uint64_t key[2] = {hash_bytes(text.at, text.size, target), hash_bytes(text.at, text.size, 1)};
-    bool fresh;
-    map_slot(map, key, sizeof key, &fresh);
-    return fresh;
-}
-
-static bool runs_native(const RlzLayout *layout, Str text) {
-    uint64_t accumulators = (uint64_t)layout->tile[0] * layout->tile[1] * layout->unroll;
-    return accumulators / layout->lanes <= ACCUMULATORS_MAX ||
-           hash_bytes(text.at, text.size, 0) % NATIVE_SHARE == 0;
-}
-
-static void add_point(Exact *e, const RlzLayout *layout) {
-    if (e->report.failure.size)
-        return;
-    Kernel *kernel = krn_lower(e->nest, layout, e->batch, e->context->names);
-    Str text = krn_print(kernel, e->batch), errors;
-    Str nest = rlz_nest_text(e->nest, e->batch);
-    // Two nests may share a kernel's text and not its truth: indices below another bound.
-    Str key = str_format(e->batch, "%s%s", nest.at, text.at);
-    if (!mark(e->seen, key, e->target))
-        return;
-    e->report.texts += mark(e->texts, key, 0);
-    e->report.split += kernel->split_count > 0;
-    Str what = str_format(e->batch, "%starget %u: %s\n%s", nest.at, e->target,
-                          rlz_layout_text(e->nest, layout, e->batch).at, text.at);
-    if (!krn_verify(kernel, e->batch, &errors))
-        fail(e, what.at, "the verifier", 1, errors);
-    e->points[e->count++] = (Point){kernel, what, runs_native(layout, text)};
-    if (e->count == BATCH)
-        flush(e);
-}
-
-// At most `limit` points, evenly spaced; 0: all.
-static void add_points(Exact *e, uint32_t count, const RlzLayout *points, uint64_t limit) {
-    uint64_t step = limit && count > limit ? (count + limit - 1) / limit : 1;
-    uint32_t first = (uint32_t)(step > 1 ? random_below(&e->random, (uint32_t)step) : 0);
-    for (uint64_t i = first; i < count; i += step)
-        add_point(e, &points[i]);
-}
-
-static void run_space(Exact *e, uint64_t limit) {
-    RlzMachine machine = {e->target, WORKERS, true};
-    RlzLayout *points, *modified;
-    uint32_t count = rlz_space_core(e->nest, &machine, e->arena, &points);
-    e->report.points += count;
-    add_points(e, count, points, limit ? MAX(limit / 2, 1) : 0);
-    uint32_t every = limit ? MAX(count / 4, 1) : MODIFIED_EVERY;
-    for (uint32_t i = count ? random_below(&e->random, MIN(every, count)) : 0; i < count;
-         i += every) {
-        uint32_t more = rlz_space_modified(e->nest, &machine, &points[i], e->arena, &modified);
-        e->report.points += more - 1;
-        add_points(e, more, modified, limit ? MAX(limit / 8, 1) : 0);
+static void flush(Worker *w, uint32_t target) {
+    Batch *batch = &w->batch[target];
+    Kernel *kernels[BATCH];
+    NatFunction functions[BATCH];
+    for (uint32_t i = 0; i < batch->count; i++)
+        kernels[i] = batch->point[i].kernel;
+    NatOptions options = {.no_cache = true, .target = 128u << target, .threads = 1};
+    Native *native = batch->count ? nat_new(w->context, batch->arena, &options) : NULL;
+    bool compiled = native && nat_compile(native, batch->count, kernels, functions);
+    for (uint32_t i = 0; i < batch->count && !atomic_load(&w->run->stop); i++) {
+        Point *p = &batch->point[i];
+        Str why = compiled
+                      ? exact_check(&p->task->truth, &w->pools, p->kernel, functions[i], w->arena)
+                      : diags_render(&w->context->diags, w->arena, DIAG_PLAIN);
+        if (why.size)
+            fail(w, p->task, p->point, p->kernel, why);
+        p->point->ran_native = true;
+        arena_reset(w->arena);
     }
-    flush(e);
+    nat_free(native);
+    batch->count = 0;
+    arena_reset(batch->arena);
 }
 
-// ---- truth --------------------------------------------------------------------------------------
-
-static void run_scalar(Exact *e, const RlzNest *nest, void *const *inputs, const Data *out) {
-    RlzLayout layout = rlz_layout_scalar(nest);
-    Kernel *kernel = krn_lower(nest, &layout, e->batch, e->context->names);
-    void **buffers = arena_array(e->batch, void *, kernel->buffers.count);
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < nest->inputs; i++)
-        if (nest->input[i].source == RLZ_MEMORY)
-            buffers[number++] = inputs[i];
-    buffers[number] = out->at;
-    Launch launch = {.kernel = kernel, .code = krn_code(kernel, e->batch), .buffers = buffers};
-    run_share(&launch, 0, 1);
-}
-
-// The product's kernel, then the add's.
-static void run_product_and_add(Exact *e, const Part *part, void **inputs) {
-    RlzNest product = *part->nest;
-    product.inputs = 2;
-    product.epilogue = false;
-    Data between = data_new(e->batch, part->truth.type, part->truth.count);
-    run_scalar(e, &product, inputs, &between);
-    RlzNode node = {.prim = CORE_add, .arithmetic = product.arithmetic, .operand = {0, 1}};
-    RlzOperand operands[2] = {product.output, part->nest->input[2]};
-    RlzNest add = {.kind = RLZ_GROUP,
-                   .prim = CORE_add,
-                   .arithmetic = product.arithmetic,
-                   .accumulate = product.arithmetic,
-                   .inputs = 2,
-                   .input = operands,
-                   .nodes = 1,
-                   .node = &node,
-                   .output = product.output};
-    for (uint32_t i = 0; i < product.axes && product.role[i] != RLZ_K; i++, add.axes++) {
-        add.extent[i] = product.extent[i];
-        add.role[i] = RLZ_PARALLEL;
+static void run_point(Worker *w, Task *task, ExactPoint *point) {
+    uint32_t target = point->target == 128 ? 0 : point->target == 256 ? 1 : 2;
+    Batch *batch = &w->batch[target];
+    if (point->first || point->native) {
+        Kernel *kernel = krn_lower(task->nest, &point->layout, batch->arena, w->context->names);
+        Str why = {0};
+        if (!point->first || krn_verify(kernel, w->arena, &why))
+            why = point->first ? exact_check(&task->truth, &w->pools, kernel, NULL, w->arena)
+                               : STR("");
+        if (why.size)
+            fail(w, task, point, kernel, why);
+        if (point->native)
+            batch->point[batch->count++] = (Point){kernel, task, point};
     }
-    run_scalar(e, &add, (void *[]){between.at, inputs[2]}, &part->truth);
+    point->ran = true;
+    arena_reset(w->arena);
+    if (batch->count == BATCH)
+        flush(w, target);
 }
 
-static void prepare_part(Exact *e, Part *part, const RlzNest *nest) {
-    part->nest = nest;
-    part->data = arena_array(e->arena, Data, nest->inputs + 1);
-    void **inputs = arena_array(e->arena, void *, nest->inputs + 1);
-    for (uint32_t i = 0; i < nest->inputs; i++) {
-        if (nest->input[i].source != RLZ_MEMORY)
-            continue;
-        const RlzOperand *operand = &nest->input[i];
-        part->data[i] = data_new(e->arena, operand->type, rlz_operand_span(nest, operand));
-        data_fill(&part->data[i], &e->random, MAX(operand->range, 1),
-                  nest->kind != RLZ_CONTRACTION);
-        inputs[i] = part->data[i].at;
+static bool may_go_on(const Run *run) {
+    double limit = run->options->seconds;
+    return !atomic_load(&run->stop) && (limit == 0 || clock_seconds() - run->started < limit);
+}
+
+static void run_unit(Worker *w, uint32_t unit) {
+    Task *task = &w->run->task[unit % w->run->tasks];
+    for (uint32_t i = unit / w->run->tasks; i < task->points.count && may_go_on(w->run);
+         i += ROUNDS) {
+        run_point(w, task, &task->points.at[i]);
+        atomic_fetch_add(&w->run->done, 1);
     }
-    part->truth = data_new(e->arena, nest->output.type, rlz_operand_span(nest, &nest->output));
-    memset(part->truth.at, 0xff, (size_t)part->truth.count * dtype_size(part->truth.type));
-    if (nest->epilogue)
-        run_product_and_add(e, part, inputs);
+}
+
+// ---- workers ------------------------------------------------------------------------------------
+
+static void *list_share(void *data) {
+    Worker *w = data;
+    for (uint32_t i; (i = atomic_fetch_add(&w->run->next, 1)) < w->run->tasks;)
+        list_task(w, i);
+    atomic_fetch_add(&w->run->finished, 1);
+    return NULL;
+}
+
+static void *run_share(void *data) {
+    Worker *w = data;
+    for (uint32_t u; (u = atomic_fetch_add(&w->run->next, 1)) < ROUNDS * w->run->tasks;)
+        run_unit(w, u);
+    for (uint32_t t = 0; t < TARGETS; t++)
+        flush(w, t);
+    atomic_fetch_add(&w->run->finished, 1);
+    return NULL;
+}
+
+static void show_progress(const Run *run, uint64_t all) {
+    double seconds = clock_seconds() - run->started;
+    uint64_t done = atomic_load(&run->done);
+    if (all)
+        printf("%5.0f s  %llu of %llu kernels\n", seconds, (unsigned long long)done,
+               (unsigned long long)all);
     else
-        run_scalar(e, nest, inputs, &part->truth);
-    arena_reset(e->batch);
+        printf("%5.0f s  spaces of %u of %u nests\n", seconds,
+               MIN(atomic_load(&run->next), run->tasks), run->tasks);
+    fflush(stdout);
 }
 
-// Of all leaves in one nest, each leaf's own kernel says what is right.
-static void prepare(Exact *e, const RlzNest *nest) {
-    e->nest = nest;
-    e->parts = MAX(nest->leaves, 1);
-    e->part = arena_array(e->arena, Part, e->parts);
-    for (uint32_t i = 0; i < e->parts; i++)
-        prepare_part(e, &e->part[i], nest->leaves ? nest->leaf[i] : nest);
+// Both phases; `all` points in the second.
+static void in_parallel(Run *run, void *(*share)(void *), uint64_t all) {
+    enum { EVERY = 100 }; // tenths of a second between lines
+    atomic_store(&run->next, 0);
+    atomic_store(&run->finished, 0);
+    for (uint32_t i = 0; i < run->workers; i++)
+        check_that(pthread_create(&run->worker[i].thread, NULL, share, &run->worker[i]) == 0);
+    for (uint32_t n = 1; atomic_load(&run->finished) < run->workers; n++) {
+        usleep(100000);
+        if (run->options->progress && n % EVERY == 0)
+            show_progress(run, all);
+    }
+    for (uint32_t i = 0; i < run->workers; i++)
+        pthread_join(run->worker[i].thread, NULL);
+}
+
+static void worker_open(Run *run, Worker *w) {
+    w->run = run;
+    w->context = calloc(1, sizeof *w->context);
+    check_that(w->context != NULL);
+    context_init(w->context);
+    w->arena = arena_new(&w->context->heap, "exact point");
+    for (uint32_t t = 0; t < TARGETS; t++)
+        w->batch[t].arena = arena_new(&w->context->heap, "exact batch");
+    w->pools = exact_pools();
+}
+
+static void worker_close(Worker *w) {
+    exact_pools_free(&w->pools);
+    context_free(w->context);
+    free(w->context);
 }
 
 // ---- all ----------------------------------------------------------------------------------------
 
-static bool collect(Exact *e, ExactNests *all) {
+static bool collect(Context *context, ExactNests *all) {
     static const DType types[] = {F32, F64, BF16};
-    static const char *const names[] = {"f32", "f64", "bf16"};
     for (uint32_t t = 0; t < COUNT_OF(types); t++) {
         exact_nests_by_hand(all, types[t]);
         exact_leaves_by_hand(all, types[t]);
-        if (!exact_nests_of_programs(e->context, all, names[t])) {
-            fail(e, "a program", "the compiler", 1,
-                 diags_render(&e->context->diags, all->arena, DIAG_PLAIN));
-            return false;
+    }
+    exact_nests_mixed(all);
+    return exact_nests_of_programs(context, all);
+}
+
+static void count_point(const ExactPoint *point, ExactReport *report) {
+    uint32_t length = 0;
+    while ((uint32_t)EXACT_NATIVE_INSTS << length < point->insts)
+        length++;
+    report->reached += point->ran;
+    report->natives += point->ran_native;
+    report->split += point->ran && point->first && point->split;
+    report->length[length][0] += point->ran_native;
+    report->length[length][1]++;
+}
+
+static void count_all(const Run *run, Context *context, ExactReport *report) {
+    Map *texts = map_new(context->arena);
+    ExactCover *cover = exact_cover_new(context->arena);
+    for (uint32_t i = 0; i < run->tasks; i++) {
+        const Task *task = &run->task[i];
+        report->points += task->space;
+        report->chosen += task->points.count;
+        for (uint32_t p = 0; p < task->points.count; p++) {
+            const ExactPoint *point = &task->points.at[p];
+            count_point(point, report);
+            if (!point->ran || !point->first)
+                continue;
+            map_slot(texts, &point->text, sizeof point->text, NULL);
+            exact_cover_add(cover, task->nest, point);
         }
     }
-    return true;
+    report->texts = map_count(texts);
+    report->coverage = exact_cover_text(cover, context->arena);
+    if (run->options->table)
+        exact_cover_write(cover, context->arena, run->options->table);
 }
 
-static void run_nest(Exact *e, const RlzNest *nest, uint32_t number, uint64_t limit) {
-    prepare(e, nest);
-    uint32_t targets = 1;
-    while (targets < 3 && 128u << targets <= nat_machine_target())
-        targets++;
-    for (uint32_t t = 0; t < targets && !e->report.failure.size; t++) {
-        if (limit && t != number % targets)
-            continue; // a sample takes one target a nest
-        e->target = 128u << t;
-        run_space(e, limit);
-    }
-    arena_reset(e->arena);
-}
-
-ExactReport exact_run(Context *context, uint64_t sample, bool progress) {
-    Exact *e = calloc(1, sizeof *e);
-    e->context = context;
-    e->arena = arena_new(&context->heap, "exact");
-    e->batch = arena_new(&context->heap, "exact batch");
-    e->seen = map_new(context->arena);
-    e->texts = map_new(context->arena);
-    e->random.state = 17;
-    for (uint32_t t = 0; t < THREADS; t++)
-        e->pool[t] = thread_counts[t] > 1 ? pool_new(thread_counts[t]) : NULL;
+ExactReport exact_run(Context *context, const ExactOptions *options) {
+    ExactReport report = {0};
     ExactNests all = {.arena = context->arena, .seen = map_new(context->arena)};
-    if (collect(e, &all))
-        for (uint32_t i = 0; i < all.nests.count && !e->report.failure.size; i++) {
-            uint64_t limit = sample ? MAX(sample / all.nests.count, 2) : 0;
-            run_nest(e, all.nests.at[i], i, limit);
-            if (progress)
-                printf("%3u of %u nests, %llu kernels, %llu native\n", i + 1, all.nests.count,
-                       (unsigned long long)e->report.texts, (unsigned long long)e->report.native);
-            if (progress)
-                fflush(stdout);
-        }
-    ExactReport report = e->report;
-    report.nests = all.nests.count;
-    for (uint32_t t = 0; t < THREADS; t++)
-        if (e->pool[t])
-            pool_free(e->pool[t]);
-    arena_free(e->arena);
-    arena_free(e->batch);
-    free(e);
+    if (!collect(context, &all)) {
+        report.failure = diags_render(&context->diags, context->arena, DIAG_PLAIN);
+        return report;
+    }
+    Run run = {.options = options,
+               .task = arena_array(context->arena, Task, all.nests.count),
+               .tasks = report.nests = all.nests.count,
+               .targets = 1,
+               .workers = options->workers ? options->workers : pool_default_workers(),
+               .started = clock_seconds()};
+    while (run.targets < TARGETS && 128u << run.targets <= nat_machine_target())
+        run.targets++;
+    run.worker = calloc(run.workers, sizeof *run.worker);
+    check_that(run.worker != NULL);
+    for (uint32_t i = 0; i < run.tasks; i++)
+        run.task[i].nest = all.nests.at[i];
+    for (uint32_t i = 0; i < run.workers; i++)
+        worker_open(&run, &run.worker[i]);
+    in_parallel(&run, list_share, 0);
+    uint64_t points = 0;
+    for (uint32_t i = 0; i < run.tasks; i++)
+        points += run.task[i].points.count;
+    in_parallel(&run, run_share, points);
+    count_all(&run, context, &report);
+    for (uint32_t i = 0; i < run.workers; i++) {
+        if (run.worker[i].failure.size && !report.failure.size)
+            report.failure =
+                str_copy(context->arena, run.worker[i].failure.at, run.worker[i].failure.size);
+        worker_close(&run.worker[i]);
+    }
+    free(run.worker);
     return report;
+}
+
+void exact_print(const ExactReport *r) {
+    typedef unsigned long long Number;
+    printf("%s\n", r->coverage.at);
+    printf("nests    %u\n", r->nests);
+    printf("points   %llu: of each nest and target all of the core, and the modified ones of one "
+           "in %d\n",
+           (Number)r->points, EXACT_MODIFIED_EVERY);
+    printf("kernels  %llu of distinct text by nest and target, %llu of them reached\n",
+           (Number)r->chosen, (Number)r->reached);
+    printf(
+        "         %llu distinct texts ran in the interpreter, %llu of them split, on 1, 2, 3 and 7 "
+        "threads\n",
+        (Number)r->texts, (Number)r->split);
+    printf("         %llu ran as native code:\n", (Number)r->natives);
+    for (uint32_t i = 0; i < EXACT_LENGTHS; i++)
+        if (r->length[i][1])
+            printf("           up to %6d instructions  %7llu of %7llu, one in %.1f\n",
+                   EXACT_NATIVE_INSTS << i, (Number)r->length[i][0], (Number)r->length[i][1],
+                   (double)r->length[i][1] / (double)MAX(r->length[i][0], 1));
+    printf("%s\n", r->failure.size ? r->failure.at : "the same bits everywhere");
 }

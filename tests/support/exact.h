@@ -1,20 +1,47 @@
-// Exactness: every point of the space of many nests against the scalar sequential kernel, bit for
+// Exactness: every point of the spaces of many nests against the scalar sequential kernel, bit for
 // bit, by the interpreter and as native code, on 1, 2, 3 and 7 threads, with guard words around
 // every buffer and outputs and scratch memory full of NaN beforehand.
+//
+// Of each nest all points of the core run on every target that the machine has, and of one point in
+// EXACT_MODIFIED_EVERY modifiers such that every two values of two of them meet. Points whose
+// kernel has a text that came before on the target are not run again. The interpreter runs each
+// text once. As native code run all kernels up to EXACT_NATIVE_INSTS instructions, of longer ones
+// one in n, n growing with their length as their time in LLVM does; and on a wider target one in
+// EXACT_REPEATED of the texts that a narrower one had.
 #ifndef PRESK_TESTS_EXACT_H
 #define PRESK_TESTS_EXACT_H
 
 #include "base/context.h"
 
+enum {
+    EXACT_MODIFIED_EVERY = 47,
+    EXACT_NATIVE_INSTS = 128,
+    EXACT_REPEATED = 4,
+    EXACT_LENGTHS = 12
+};
+
+typedef struct ExactOptions {
+    uint64_t sample;   // about so many points, in a fixed choice; 0: all
+    double seconds;    // no new points after so long; 0: no limit
+    uint32_t workers;  // 0: pool_default_workers()
+    bool progress;     // on standard output
+    const char *table; // a file for the coverage by nest kind and type; null: none
+} ExactOptions;
+
 typedef struct ExactReport {
-    uint64_t nests, points; // points of all spaces
-    uint64_t texts;         // distinct kernels that ran
-    uint64_t native;        // of these, kernels that ran as native code, by target
-    uint64_t split;         // kernels that ran on several threads
-    Str failure;            // empty: every bit was right
+    uint32_t nests;
+    uint64_t points;                   // of all spaces, those of each target
+    uint64_t chosen;                   // of these, distinct kernels by nest and target
+    uint64_t reached;                  // of these, those that ran
+    uint64_t texts;                    // distinct kernels that ran, each in the interpreter
+    uint64_t split;                    // of these, kernels that ran on several threads
+    uint64_t natives;                  // kernels that ran as native code, by target
+    uint64_t length[EXACT_LENGTHS][2]; // by number of instructions: ran natively, of how many
+    Str coverage;                      // a table: kernels by value of each decision
+    Str failure;                       // empty: every bit was right
 } ExactReport;
 
-// `sample`: about so many points in a fixed choice; 0: all. `progress`: lines on stdout.
-ExactReport exact_run(Context *context, uint64_t sample, bool progress);
+ExactReport exact_run(Context *context, const ExactOptions *options);
+void exact_print(const ExactReport *report);
 
 #endif

@@ -12,8 +12,12 @@ typedef struct ExactNests {
 
 void exact_nests_by_hand(ExactNests *all, DType storage);
 void exact_leaves_by_hand(ExactNests *all, DType storage);
-// Every nest of a small transformer's gradient and optimizer step, of an image classifier's
-// gradient, in a realization. False with diagnostics.
-bool exact_nests_of_programs(Context *context, ExactNests *all, const char *realization);
+// Sums wider than what they add, operands of other types than the result, products that round
+// twice a term, sums in stripes.
+void exact_nests_mixed(ExactNests *all);
+// Every nest of two transformers' gradients, an optimizer's step and an image classifier's
+// gradient, in each uniform realization and one of types apart; products that a gradient launches
+// also with an operand to add. False with diagnostics.
+bool exact_nests_of_programs(Context *context, ExactNests *all);
 
 #endif

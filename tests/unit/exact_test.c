@@ -13,12 +13,14 @@ static void a_sample_of_every_space(void **state) {
     (void)state;
     static Context c;
     context_init(&c);
-    ExactReport r = exact_run(&c, 3000, false);
+    ExactOptions options = {.sample = 3000};
+    ExactReport r = exact_run(&c, &options);
     if (r.failure.size)
         fail_msg("%s", r.failure.at);
     assert_true(r.nests > 300);
     assert_true(r.texts >= 2000);
-    assert_true(r.native >= r.texts * 9 / 10);
+    assert_int_equal(r.reached, r.chosen);
+    assert_true(r.natives >= r.texts * 9 / 10);
     assert_true(r.split > r.texts / 4);
     context_free(&c);
 }
