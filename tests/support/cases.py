@@ -2,7 +2,7 @@
 
 A .cases file is Python. It calls
 
-    case(entry, result, inputs={...}, dims={...}, realize="f32", near=None, options=[])
+    case(entry, result, inputs={...}, dims={...}, realize="f32", near=None, options=[], plans=[])
 
 once for each run: `result` is a list of numbers (row-major), or a tuple of such lists for a tuple;
 `inputs` gives (extents, numbers) by name, or (extents, numbers, "u1") for indices. Values are
@@ -10,8 +10,12 @@ rounded to the realization's storage type here and must then agree to the bit (a
 or within `near`, absolute. `seq(n)` is 0 … n − 1; `f32` and `bf16` round; `product` is an exact one.
 
 Each case runs on the reference, on the kernel interpreter and natively, natively also in narrow
-vectors on three workers, and without fusion where that may not change a bit.
+vectors on three workers, and without fusion where that may not change a bit; and under each plan,
+{nest: {decision: value}} for target 512, on the interpreter and, where the machine has the target,
+natively on three workers. `every(decision=[...], ...)` lists layouts, one for each combination;
+`tiled` those of a product in its tiled form.
 """
+import itertools
 import json
 import math
 import pathlib
@@ -20,6 +24,9 @@ import subprocess
 
 RUNS = [["--backend", "ref"], ["--backend", "kernel"], ["--backend", "native"],
         ["--backend", "native", "--target", "128", "--threads", "3"]]
+PLANNED = [["--backend", "kernel", "--target", "512"]]
+if "avx512dq" in pathlib.Path("/proc/cpuinfo").read_text("utf-8"):
+    PLANNED.append(["--backend", "native", "--target", "512", "--threads", "3"])
 UNFUSED = ["--backend", "kernel", "--fusion", "off"]
 
 
@@ -52,6 +59,16 @@ def product(a, b, m, k, n):
     """Rows of a [m, k] times columns of b [k, n]; exact where all sums are."""
     return [math.fsum(a[i * k + t] * b[t * n + j] for t in range(k))
             for i in range(m) for j in range(n)]
+
+
+def every(**values):
+    """Layouts with each combination of the decisions' values."""
+    return [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
+
+
+def tiled(**values):
+    """The same of a product's tiles, where a last one may be partial."""
+    return every(form=["tiled"], tail=["peel"], **values)
 
 
 def write_npy(path, extents, numbers, kind):
@@ -91,9 +108,9 @@ def run_cases(presk, program, folder, env):
     """(name, what is wrong or empty) of each case."""
     results = []
 
-    def case(entry, result, inputs=None, dims=None, realize="f32", near=None, options=()):
-        command = [str(presk), "run", str(program), "--entry", entry, "--realize", realize,
-                   "--json", *options]
+    def case(entry, result, inputs=None, dims=None, realize="f32", near=None, options=(),
+             plans=()):
+        command = [str(presk), "run", str(program), "--entry", entry, "--json", *options]
         for name, value in (dims or {}).items():
             command += ["--dim", f"{name}={value}"]
         for name, value in (inputs or {}).items():
@@ -102,7 +119,13 @@ def run_cases(presk, program, folder, env):
             command += ["--in", f"{name}=@{path}"]
         parts = result if isinstance(result, tuple) else (result,)
         wrong = ""
-        for run in RUNS + ([UNFUSED] if realize != "bf16" else []):
+        runs = [["--realize", realize, *run]
+                for run in RUNS + ([UNFUSED] if realize != "bf16" else [])]
+        for number, layout in enumerate(plans):
+            path = pathlib.Path(folder) / f"{program.stem}-{number}.json"
+            path.write_text(json.dumps({"target": 512, "realization": realize, "layout": layout}))
+            runs += [["--plan", f"@{path}", *run] for run in PLANNED]
+        for run in runs:
             done = subprocess.run(command + run, env=env, capture_output=True, text=True,
                                   timeout=300, check=False)
             if done.returncode != 0:
@@ -115,6 +138,7 @@ def run_cases(presk, program, folder, env):
         results.append((f"{entry}/{len(results) + 1}", wrong))
 
     names = {"case": case, "f32": f32, "bf16": bf16, "seq": seq, "product": product,
+             "every": every, "tiled": tiled,
              "math": math, "nan": math.nan, "inf": math.inf}
     source = program.with_suffix(".cases").read_text("utf-8")
     exec(compile(source, str(program.with_suffix(".cases")), "exec"), names)

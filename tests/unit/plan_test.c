@@ -90,6 +90,13 @@ static void every_decision_changes_the_kernel(void **state) {
     texts_differ(&c, nn, &tile, RLZ_DECISION_UNROLL, 4);
     texts_differ(&c, nn, &tile, RLZ_DECISION_MERGE, 2);
     texts_differ(&c, nn, &tile, RLZ_DECISION_STREAM, 2);
+    TestNest *added = product(c.arena, F32, 8, 16, 32, false);
+    Str without = kernel_text(&c, &added->nest, &tile);
+    nest_input(added, F32, "c");
+    added->nest.epilogue = tile.epilogue = true;
+    Str with = kernel_text(&c, &added->nest, &tile);
+    assert_null(strstr(without.at, "kernel dot+add"));
+    assert_non_null(strstr(with.at, "kernel dot+add"));
     RlzLayout row = rlz_layout_scalar(softmax), across = rlz_layout_scalar(sum);
     texts_differ(&c, softmax, &row, RLZ_DECISION_PASSES, 2);
     texts_differ(&c, softmax, &row, RLZ_DECISION_LANES, 4);
