@@ -125,8 +125,8 @@ realize sched: all ## the fusion partition of the corpus GPT (sched is its old n
 
 $(BUILD)/exact: tests/exact.c $(BUILD)/libsupport.a $(BUILD)/libpresk.a
 	$(CC) $(CFLAGS) -Itests $< $(BUILD)/libsupport.a $(BUILD)/libpresk.a -o $@ $(LIBS)
-exact: all $(BUILD)/exact ## every layout of many nests against the scalar kernel, bit for bit
-	@$(BUILD)/exact
+exact: all $(BUILD)/exact ## every layout of many nests against the scalar kernel (MINUTES=28, NATIVE=3: one in 3 natively)
+	@$(BUILD)/exact $(or $(MINUTES),28) $(or $(NATIVE),3) $(BUILD)/exact.tsv
 
 plan-check: all ## stating a default changes no kernel, byte for byte
 	@scripts/plan-check.sh $(BUILD)/presk

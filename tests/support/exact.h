@@ -5,9 +5,10 @@
 // Of each nest all points of the core run on every target that the machine has, and of one point in
 // EXACT_MODIFIED_EVERY modifiers such that every two values of two of them meet. Points whose
 // kernel has a text that came before on the target are not run again. The interpreter runs each
-// text once. As native code run all kernels up to EXACT_NATIVE_INSTS instructions, of longer ones
-// one in n, n growing with their length as their time in LLVM does; and on a wider target one in
-// EXACT_REPEATED of the texts that a narrower one had.
+// text once. As native code runs one kernel in `native_share`; of those longer than
+// EXACT_NATIVE_INSTS instructions one in n times as many, n growing with their length as their time
+// in LLVM does; and on a wider target one in EXACT_REPEATED times as many of the texts that a
+// narrower one had.
 #ifndef PRESK_TESTS_EXACT_H
 #define PRESK_TESTS_EXACT_H
 
@@ -21,11 +22,12 @@ enum {
 };
 
 typedef struct ExactOptions {
-    uint64_t sample;   // about so many points, in a fixed choice; 0: all
-    double seconds;    // no new points after so long; 0: no limit
-    uint32_t workers;  // 0: pool_default_workers()
-    bool progress;     // on standard output
-    const char *table; // a file for the coverage by nest kind and type; null: none
+    uint64_t sample;       // about so many points, in a fixed choice; 0: all
+    uint32_t native_share; // one kernel in so many also runs as native code; 0: 1
+    double seconds;        // no new points after so long; 0: no limit
+    uint32_t workers;      // 0: pool_default_workers()
+    bool progress;         // on standard output
+    const char *table;     // a file for the coverage by nest kind and type; null: none
 } ExactOptions;
 
 typedef struct ExactReport {
