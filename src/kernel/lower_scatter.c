@@ -73,7 +73,7 @@ static void store_result(Low *low, const KrnIndex *row, uint32_t piece) {
     KrnIndex to = low_address(low, low->out, out->stride, low->piece[piece].offset);
     krn_index_add(&to, out->indexed_stride, row->term[0].value);
     krn_store(&low->b, &to, low->vector < 0 ? 1 : out->stride[low->vector],
-              low_float(low, sum, out->type), false);
+              low_float(low, sum, out->type), low->layout->stream);
 }
 
 static void scatter_body(Low *low) {

@@ -1,4 +1,5 @@
-// Reductions and row nests against plain loops: both orders of summation, all lanes and tails.
+// Reductions, row nests and their derivatives against plain loops: both orders of summation, all
+// lanes and tails.
 #include "support/nest_run.h"
 
 #include <cmocka.h>
@@ -291,6 +292,154 @@ static void rows(void **state) {
     context_free(&c);
 }
 
+// ---- derivatives of rows ------------------------------------------------------------------------
+
+// y (ct − Σ ct y), +0 where y is 0.
+static void expect_softmax_vjp(TestNest *test, int64_t *index) {
+    DType type = test->nest.arithmetic;
+    uint32_t axis = test->nest.axes - 1;
+    int64_t n = test->nest.extent[axis];
+    double y[256], ct[256], term[256] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        index[axis] = i;
+        y[i] = to_type(type, nest_get(test, 0, index));
+        ct[i] = to_type(type, nest_get(test, 1, index));
+        term[i] = to_type(type, ct[i] * y[i]);
+    }
+    double sum = sum_of(&test->nest, type, term, n);
+    for (int64_t i = 0; i < n; i++) {
+        index[axis] = i;
+        nest_set(test, index, y[i] == 0 ? 0 : to_type(type, y[i] * to_type(type, ct[i] - sum)));
+    }
+}
+
+// (softmax(x) − one at the target) ct
+static void expect_cross_entropy_vjp(TestNest *test, int64_t *index) {
+    DType type = test->nest.arithmetic;
+    uint32_t axis = test->nest.axes - 1;
+    int64_t n = test->nest.extent[axis];
+    double x[256], e[256] = {0}, m = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        index[axis] = i;
+        x[i] = to_type(type, nest_get(test, 0, index));
+        m = maximum(m, x[i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        e[i] = apply(MTH_exp, type, to_type(type, x[i] - m));
+    double s = sum_of(&test->nest, type, e, n);
+    int64_t target = (int64_t)nest_get(test, 1, index);
+    double ct = to_type(type, nest_get(test, 2, index));
+    for (int64_t i = 0; i < n; i++) {
+        index[axis] = i;
+        double y = m == -INFINITY ? 0 : to_type(type, e[i] / s);
+        nest_set(test, index, to_type(type, (i == target ? to_type(type, y - 1) : y) * ct));
+    }
+}
+
+static void check_reverse(Context *c, CorePrim prim, DType type, uint32_t variant, int64_t rows,
+                          int64_t length, Random *random) {
+    Arena *arena = arena_new(&c->heap, "test");
+    TestNest *test = nest_new(arena, RLZ_ROW, prim, type);
+    bool entropy = prim == CORE_cross_entropy_vjp;
+    test->nest.reduce = (CoreReduce)random_below(random, 2);
+    nest_axis(test, RLZ_PARALLEL, 2);
+    nest_axis(test, RLZ_PARALLEL, rows);
+    nest_axis(test, RLZ_REDUCED, length);
+    nest_input(test, type, variant % 2 ? "acb" : "abc");
+    if (entropy)
+        nest_input(test, U16, "ab")->range = length;
+    nest_input(test, type, entropy ? "ab" : variant / 2 ? "acb" : "abc");
+    nest_output(test, arena, type, variant % 2 ? "acb" : "abc");
+    nest_fill(test, arena, random, variant % 2 == 0);
+    int64_t index[3] = {0};
+    for (bool more = nest_next(&test->nest, 0, 2, index, true); more;
+         more = nest_next(&test->nest, 0, 2, index, false)) {
+        index[2] = 0;
+        if (entropy)
+            expect_cross_entropy_vjp(test, index);
+        else
+            expect_softmax_vjp(test, index);
+    }
+    run_all(c, test, random);
+    arena_free(arena);
+}
+
+static void derivatives_of_rows(void **state) {
+    (void)state;
+    Context c = {0};
+    context_init(&c);
+    Random random = {6};
+    static const CorePrim prims[] = {CORE_softmax_vjp, CORE_cross_entropy_vjp};
+    static const int64_t counts[] = {1, 3, 16, 21};
+    static const int64_t row_lengths[] = {1, 2, 13, 35};
+    for (uint32_t p = 0; p < COUNT_OF(prims); p++)
+        for (uint32_t t = 0; t < 3; t++)
+            for (uint32_t variant = 0; variant < 4; variant++)
+                for (uint32_t n = 0; n < 4; n++)
+                    check_reverse(&c, prims[p], types[t], variant,
+                                  counts[random_below(&random, COUNT_OF(counts))],
+                                  row_lengths[random_below(&random, COUNT_OF(row_lengths))],
+                                  &random);
+    context_free(&c);
+}
+
+// The whole cotangent goes to the first extreme, be it NaN, and 0 to all else.
+static void expect_extreme_vjp(TestNest *test) {
+    const RlzNest *nest = &test->nest;
+    DType type = nest->arithmetic;
+    int64_t index[RLZ_AXES_MAX] = {0};
+    uint32_t outer = parallel_axes(nest), inner = nest->axes - outer;
+    bool max = nest->prim == CORE_reduce_max_vjp;
+    for (bool more = nest_next(nest, 0, outer, index, true); more;
+         more = outer && nest_next(nest, 0, outer, index, false)) {
+        double best = max ? -INFINITY : INFINITY;
+        int64_t at = 0, n = 0;
+        for (bool one = nest_next(nest, outer, inner, index, true); one;
+             one = nest_next(nest, outer, inner, index, false), n++) {
+            double x = to_type(type, nest_get(test, 0, index));
+            if ((max ? x > best : x < best) || (isnan(x) && !isnan(best)))
+                best = x, at = n;
+        }
+        n = 0;
+        for (bool one = nest_next(nest, outer, inner, index, true); one;
+             one = nest_next(nest, outer, inner, index, false), n++)
+            nest_set(test, index, n == at ? to_type(type, nest_get(test, 1, index)) : 0);
+    }
+}
+
+static void derivatives_of_extremes(void **state) {
+    (void)state;
+    Context c = {0};
+    context_init(&c);
+    Random random = {7};
+    static const struct {
+        const char *input;
+        int64_t extent[3]; // parallel, reduced, reduced
+    } shapes[] = {
+        {"abc", {19, 5, 7}}, {"bac", {17, 3, 5}}, {"bca", {35, 4, 3}}, {"abc", {1, 1, 9}}};
+    for (uint32_t max = 0; max < 2; max++)
+        for (uint32_t t = 0; t < 3; t++)
+            for (uint32_t n = 0; n < COUNT_OF(shapes); n++) {
+                Arena *arena = arena_new(&c.heap, "test");
+                CorePrim prim = max ? CORE_reduce_max_vjp : CORE_reduce_min_vjp;
+                TestNest *test = nest_new(arena, RLZ_ROW, prim, types[t]);
+                for (uint32_t i = 0; i < 3; i++)
+                    nest_axis(test, i ? RLZ_REDUCED : RLZ_PARALLEL, shapes[n].extent[i]);
+                nest_input(test, types[t], shapes[n].input);
+                nest_input(test, types[t], "a");
+                RlzOperand *position = nest_input(test, types[t], NULL);
+                *position = (RlzOperand){.source = RLZ_IOTA,
+                                         .stride = {0, shapes[n].extent[2], 1},
+                                         .range = shapes[n].extent[1] * shapes[n].extent[2]};
+                nest_output(test, arena, types[t], shapes[n].input);
+                nest_fill(test, arena, &random, true);
+                expect_extreme_vjp(test);
+                run_all(&c, test, &random);
+                arena_free(arena);
+            }
+    context_free(&c);
+}
+
 // A row of refused positions and a row of −inf are both 0; others sum to 1.
 static void softmax_of_nothing(void **state) {
     (void)state;
@@ -317,9 +466,13 @@ static void softmax_of_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reductions),         cmocka_unit_test(wider_accumulation),
-        cmocka_unit_test(orders_differ),      cmocka_unit_test(rows),
+        cmocka_unit_test(reductions),
+        cmocka_unit_test(wider_accumulation),
+        cmocka_unit_test(orders_differ),
+        cmocka_unit_test(rows),
         cmocka_unit_test(softmax_of_nothing),
+        cmocka_unit_test(derivatives_of_rows),
+        cmocka_unit_test(derivatives_of_extremes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

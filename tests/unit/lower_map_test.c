@@ -1,4 +1,4 @@
-// Groups, permutes, gather and pick against plain loops, in all lanes and their tails.
+// Groups, permutes, gather, pick and scatter_add against plain loops, in all lanes and their tails.
 #include "support/nest_run.h"
 
 #include <cmocka.h>
@@ -16,6 +16,7 @@ static void run_all(Context *c, const TestNest *test, Random *random) {
     nest_run(c, test, &layout, random);
     for (layout.lanes = 1; layout.lanes <= 16; layout.lanes *= 2) {
         layout.split_depth = (int32_t)random_below(random, 3) - 1;
+        layout.stream = random_below(random, 2);
         nest_run(c, test, &layout, random);
     }
     for (RlzTarget target = 128; target <= 512; target *= 2) {
@@ -227,11 +228,84 @@ static void moves_by_index(void **state) {
     context_free(&c);
 }
 
+// Rows added into a table of 7 at their indices, in the order of the indices, some of the table's
+// rows named by none. In memory order "ab" a row's elements lie together, in "ba" its indices.
+static void expect_scatter(TestNest *test, int64_t width, int64_t count) {
+    const RlzOperand *out = &test->nest.output;
+    DType type = test->nest.arithmetic;
+    for (int64_t column = 0; column < width; column++) {
+        double sum[7] = {0};
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t index[] = {column, i};
+            int64_t row = (int64_t)nest_get(test, 1, index);
+            sum[row] = to_type(type, sum[row] + to_type(type, nest_get(test, 0, index)));
+        }
+        for (int64_t row = 0; row < 7; row++)
+            dtype_set(out->type, test->out.at, row * out->indexed_stride + column * out->stride[0],
+                      sum[row]);
+    }
+}
+
+static void rows_are_added(void **state) {
+    (void)state;
+    Context c = {0};
+    context_init(&c);
+    Random random = {6};
+    static const int64_t counts[] = {0, 1, 40};
+    for (uint32_t t = 0; t < 3; t++)
+        for (uint32_t variant = 0; variant < 4; variant++)
+            for (uint32_t n = 1; n < COUNT_OF(lengths); n++) {
+                Arena *arena = arena_new(&c.heap, "test");
+                int64_t count = counts[random_below(&random, COUNT_OF(counts))];
+                TestNest *test = nest_new(arena, RLZ_INDEXED, CORE_scatter_add, types[t]);
+                bool range = variant == 3; // each index once, of a range
+                count = range ? MIN(count, 7) : count;
+                nest_axis(test, RLZ_PARALLEL, lengths[n]);
+                nest_axis(test, RLZ_REDUCED, count);
+                nest_input(test, types[t], variant % 2 ? "ab" : "ba");
+                nest_input(test, U16, "b")->range = 7;
+                if (range)
+                    test->input[1] =
+                        (RlzOperand){.source = RLZ_IOTA, .stride = {0, 1}, .range = MAX(count, 1)};
+                test->nest.output.indexed_extent = 7;
+                test->nest.output.indexed_stride = lengths[n];
+                nest_output(test, arena, types[t], "a");
+                nest_fill(test, arena, &random, true);
+                expect_scatter(test, lengths[n], count);
+                run_all(&c, test, &random);
+                arena_free(arena);
+            }
+    context_free(&c);
+}
+
+// Streamed stores are a decision of every nest.
+static void what_is_added_streams(void **state) {
+    (void)state;
+    Context c = {0};
+    context_init(&c);
+    TestNest *test = nest_new(c.arena, RLZ_INDEXED, CORE_scatter_add, F32);
+    nest_axis(test, RLZ_PARALLEL, 64);
+    nest_axis(test, RLZ_REDUCED, 5);
+    nest_input(test, F32, "ba");
+    nest_input(test, U8, "b")->range = 7;
+    test->nest.output.indexed_extent = 7;
+    test->nest.output.indexed_stride = 64;
+    nest_output(test, c.arena, F32, "a");
+    RlzLayout layout = rlz_layout_default(&test->nest, 512, 1, false);
+    for (uint32_t stream = 0; stream < 2; stream++) {
+        layout.stream = stream;
+        Str text = krn_print(krn_lower(&test->nest, &layout, c.arena, c.names), c.arena);
+        assert_int_equal(strstr(text.at, "stream") != NULL, stream);
+    }
+    context_free(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_primitive),    cmocka_unit_test(groups),
-        cmocka_unit_test(scalars_and_masks), cmocka_unit_test(permutes),
-        cmocka_unit_test(moves_by_index),
+        cmocka_unit_test(each_primitive),        cmocka_unit_test(groups),
+        cmocka_unit_test(scalars_and_masks),     cmocka_unit_test(permutes),
+        cmocka_unit_test(moves_by_index),        cmocka_unit_test(rows_are_added),
+        cmocka_unit_test(what_is_added_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
