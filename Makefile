@@ -117,7 +117,7 @@ demo: ## the course GPT's forward pass and loss on real text, natively
 	@$(BUILD)/presk data text $(TEXT) --vocab 92 -o out/text.psk.d
 	@$(BUILD)/presk run $(GPT) --entry loss --batch 0 --seed 0
 	@echo
-	@echo "next: presk check, run, bench and dump have --help; docs/tour.md follows one program"
+	@echo "next: presk check, run, train, bench and dump have --help; docs/tour.md follows one program"
 	@echo "through every stage; make realize shows the fusion groups of this model."
 
 realize sched: all ## the fusion partition of the corpus GPT (sched is its old name)

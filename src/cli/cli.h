@@ -66,6 +66,8 @@ int cli_usage(const CliArgs *args, const char *format, ...) __attribute__((forma
 // Prints what has been diagnosed to stderr, in colour on a terminal; gives CLI_DIAGNOSTICS if there
 // were errors, else CLI_FINE.
 int cli_report(CliArgs *args);
+// CLI_DIAGNOSTICS after a diagnostic (E5001) with a help where there is no such file.
+int cli_must_exist(CliArgs *args, const char *path, const char *help);
 // Makes the folders above a file and sees whether the file can be written; false with a diagnostic
 // (E5002).
 bool cli_can_write(CliArgs *args, const char *path);

@@ -33,6 +33,10 @@
         "data", CLI_TEXT, "F.psk.d", "with --batch: another data file"                             \
     }
 
+// What helps where the data of a training block is not there.
+#define CLI_DATA_HELP                                                                              \
+    "`presk data` makes data files of text, images and arrays; `presk data --help` shows how"
+
 typedef struct CliEntry {
     CliArgs *args;
     PreskCompiled compiled;

@@ -202,6 +202,13 @@ bool cli_split(Arena *arena, const char *text, Str *name, Str *value) {
     return true;
 }
 
+int cli_must_exist(CliArgs *args, const char *path, const char *help) {
+    if (file_exists(path))
+        return CLI_FINE;
+    diag_help(diag(&args->context->diags, E5001, (Span){0}, path, "no such file"), "%s", help);
+    return cli_report(args);
+}
+
 bool cli_can_write(CliArgs *args, const char *path) {
     Str error;
     FileWriter file;

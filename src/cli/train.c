@@ -98,14 +98,12 @@ static int resume(CliTrainRun *run) {
     if (!from)
         return cli_usage(args, "--resume: the block names no checkpoint; say --resume=@FILE");
     RtPath path = checkpoint_path(run, rt_state_path(args->arena, from).at);
-    if (!file_exists(path.path)) {
-        Diag *made = diag(&args->context->diags, E5001, (Span){0}, path.path, "no such file");
-        diag_help(made,
-                  "nothing has been saved there yet; without --resume a run begins at step 1");
-    } else if (rt_trainer_load(run->trainer, &path)) {
+    int status =
+        cli_must_exist(args, path.path,
+                       "nothing has been saved there yet; without --resume a run begins at step 1");
+    if (!status && rt_trainer_load(run->trainer, &path))
         run->first = run->trainer->steps;
-    }
-    return cli_report(args);
+    return status ? status : cli_report(args);
 }
 
 static Str plan_of(CliTrainRun *run) {

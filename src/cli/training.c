@@ -44,6 +44,9 @@ int cli_training_data(CliTraining *training, bool whole) {
         return lacks(training, "has no data");
     training->data_path = !file ? training->block->stream.at : file[0] == '@' ? file + 1 : file;
     RtPath path = {&args->context->diags, args->arena, training->data_path, {0}};
+    int status = cli_must_exist(args, path.path, CLI_DATA_HELP);
+    if (status)
+        return status;
     if (!rt_data_open(&path, &training->data))
         return cli_report(args);
     RtStreamSpec spec = training->spec;

@@ -191,11 +191,14 @@ static int give_batch(CliEntry *entry) {
     RtData data;
     RtStreamSpec spec;
     RtStream stream;
+    int status = cli_must_exist(args, path.path, CLI_DATA_HELP);
+    if (status)
+        return status;
     if (!cli_stream_spec(entry, &spec) || !rt_data_open(&path, &data))
         return cli_report(args);
-    int status = rt_data_has_layout(&data) && rt_stream_new(&data, &spec, &stream)
-                     ? bind_batch(entry, &stream, (uint64_t)cli_number(args, "batch", 0))
-                     : cli_report(args);
+    status = rt_data_has_layout(&data) && rt_stream_new(&data, &spec, &stream)
+                 ? bind_batch(entry, &stream, (uint64_t)cli_number(args, "batch", 0))
+                 : cli_report(args);
     rt_data_close(&data);
     return status;
 }
