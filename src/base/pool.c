@@ -1,7 +1,7 @@
 // The pool's threads. Each worker has a ticket that the caller raises to hand it the current job,
-// so workers that take no part in a job are not woken. Waiting is a spin, only where each worker can
-// have a processor of its own, and then a futex. The spin is some times as long as a futex takes to
-// wake a thread (about 30 µs): a shorter one would put both sides to sleep at every job.
+// so workers that take no part in a job are not woken. Waiting is a spin, only where each worker
+// can have a processor of its own, and then a futex. The spin is some times as long as a futex
+// takes to wake a thread (about 30 µs): a shorter one would put both sides to sleep at every job.
 #include "base/pool.h"
 
 #include "base/memory.h"

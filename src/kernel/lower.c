@@ -76,10 +76,10 @@ void low_nest(Low *low, uint32_t level) {
         low->leave(low, level);
 }
 
-// A loop can be split where it has two iterations (of one leaf of several: one), stands in no loop
-// over k, and is emitted once: no loop around it has a tail.
+// A loop can be split where it has two iterations (of one leaf of several, or of parts: one),
+// stands in no loop over k, and is emitted once: no loop around it has a tail.
 static int32_t split_level(const Low *low) {
-    int32_t depth = low->layout->split_depth;
+    int32_t depth = low->divided ? low->split : low->layout->split_depth;
     if (depth < 0 || depth >= (int32_t)low->loops)
         return -1;
     for (int32_t level = 0; level < depth; level++) {
@@ -88,7 +88,7 @@ static int32_t split_level(const Low *low) {
             return -1;
     }
     const RlzLoop *loop = &low->loop[depth];
-    int64_t least = low->of_leaves ? loop->step : 2 * loop->step;
+    int64_t least = low->of_leaves || low->divided ? loop->step : 2 * loop->step;
     return loop->parallel && low->nest->extent[loop->axis] >= least ? depth : -1;
 }
 

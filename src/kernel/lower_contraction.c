@@ -284,6 +284,29 @@ static void find_spill(Low *low) {
         low->loops = loops;
 }
 
+// A loop that is to be split and stands within loops over k: outside of them, its axis is divided
+// into a part for each worker.
+static void make_parts(Low *low) {
+    const RlzLayout *layout = low->layout;
+    int32_t first = 0, depth = layout->split_depth;
+    while (first < (int32_t)low->loops && low->loop[first].parallel)
+        first++;
+    if (layout->row_wise || depth <= first || depth >= (int32_t)low->loops ||
+        !low->loop[depth].parallel)
+        return;
+    RlzLoop part = low->loop[depth];
+    for (int32_t i = 0; i < first; i++)
+        if (low->loop[i].axis == part.axis)
+            return;
+    part.step *= MAX(low->nest->extent[part.axis] / part.step / layout->split_workers, 1);
+    memmove(low->loop + first + 1, low->loop + first,
+            (low->loops - (uint32_t)first) * sizeof *low->loop);
+    low->loop[first] = part;
+    low->loops++;
+    low->split = first;
+    low->divided = true;
+}
+
 // A row-wise loop over J takes several vectors an iteration, so that operand 0's element serves
 // them all.
 static void widen_rows(Low *low) {
@@ -303,6 +326,7 @@ void low_contraction(Low *low) {
     low->enter = enter_level;
     low->leave = leave_level;
     low_prepare_constant(low, nest->accumulate, 0);
+    make_parts(low);
     find_spill(low);
     if (low->layout->row_wise && c->spilled)
         widen_rows(low);

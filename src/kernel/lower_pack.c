@@ -2,9 +2,9 @@
 //
 // Operand 1 is copied to [K, J], or to a panel [J / n, K, n] for tiles of n columns; operand 0 to
 // [I / m, K, m] for tiles of m rows. A copy holds what the loops around it stand at, so it is as
-// small as it can be without being made twice: it stands within the outer axes that its operand
-// carries and within those of its block loops that come before any other operand's. Copies are
-// scratch memory, so each worker has its own.
+// small as it can be without being made twice by a worker: it stands within the outer axes that its
+// operand carries and within those of its block loops that come before any other operand's. Copies
+// are scratch memory, so each worker has its own.
 #include "kernel/contraction.h"
 
 static KrnValue in_sum(Low *low, KrnValue value) {
@@ -29,7 +29,8 @@ static uint32_t copy_level(const Low *low, uint32_t operand) {
     for (uint32_t i = 0; is_role(low, i, RLZ_OUTER); i++)
         if (low->nest->input[operand].stride[low->loop[i].axis])
             level = i + 1;
-    while (is_role(low, level, operand ? RLZ_J : RLZ_I) || is_role(low, level, RLZ_K))
+    while (is_role(low, level, operand ? RLZ_J : RLZ_I) || is_role(low, level, RLZ_K) ||
+           (low->divided && (int32_t)level == low->split))
         level++;
     return level;
 }

@@ -65,6 +65,7 @@ struct Low {
     RlzLoop loop[RLZ_LOOPS_MAX + 1];
     uint32_t loops;
     int32_t split;                           // level of the split loop, −1: none
+    bool divided;                            // that loop runs over parts of an axis, for workers
     int64_t block[RLZ_AXES_MAX];             // indices that the body covers along each axis
     void (*enter)(Low *low, uint32_t level); // before the loop of a level opens; may be null
     void (*leave)(Low *low, uint32_t level); // after it is closed; may be null

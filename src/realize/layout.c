@@ -154,8 +154,10 @@ static void default_split(const RlzNest *nest, RlzLayout *layout, uint32_t worke
         return;
     RlzLoop loops[RLZ_LOOPS_MAX];
     uint32_t count = rlz_layout_loops(nest, layout, loops);
-    for (uint32_t depth = 0; depth < count && loops[depth].parallel; depth++) {
-        if (nest->extent[loops[depth].axis] >= 2 * loops[depth].step) {
+    for (uint32_t depth = 0; depth < count; depth++) {
+        if (!loops[depth].parallel && layout->row_wise)
+            return;
+        if (loops[depth].parallel && nest->extent[loops[depth].axis] >= 2 * loops[depth].step) {
             layout->split_depth = (int32_t)depth;
             layout->split_workers = workers;
             return;

@@ -225,7 +225,7 @@ RlzFault rlz_layout_fault(const RlzNest *nest, const RlzLayout *layout, RlzTarge
 // ---- 5, 8: splits -------------------------------------------------------------------------------
 
 RlzFault rlz_split_fault(const RlzLayout *layout, int64_t iterations, Arena *arena) {
-    if (layout->split_depth < 0 || iterations >= 2)
+    if (layout->split_depth < 0 || iterations >= MIN(layout->split_workers, 2))
         return (RlzFault){0};
     return (RlzFault){8, RLZ_DECISION_SPLIT,
                       str_format(arena,

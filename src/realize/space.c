@@ -40,26 +40,37 @@ static uint32_t lane_values(const Space *s, const RlzLayout *layout, uint32_t va
     return widest.lanes > 1 ? 2 : 1;
 }
 
-// Depths whose loop is parallel, runs twice or more and stands in no loop with a tail, over all
-// workers and half of them.
+// Does a loop outside of all loops over k run over this axis?
+static bool runs_outside(const RlzLoop *loops, uint32_t axis) {
+    for (; loops->parallel; loops++)
+        if (loops->axis == axis)
+            return true;
+    return false;
+}
+
+// Depths whose loop is parallel, runs twice or more and stands in no loop with a tail (but loops
+// over k and those within them, outside of which a split loop is divided), over all workers and
+// half of them.
 static uint32_t split_values(const Space *s, const RlzLayout *layout, uint32_t values[]) {
     RlzMerged merged;
     const RlzNest *nest = rlz_layout_nest(s->nest, layout, &merged);
     RlzLoop loops[RLZ_LOOPS_MAX];
     uint32_t count = rlz_layout_loops(nest, layout, loops), found = 0;
     uint32_t all = s->machine->workers, half = MAX(all / 2, 1);
+    bool within = false, divides = true;
     values[found++] = RLZ_NO_SPLIT;
-    for (uint32_t depth = 0; depth < MIN(count, RLZ_DEPTH_MAX + 1); depth++) {
+    for (uint32_t depth = 0; depth < MIN(count, RLZ_DEPTH_MAX + 1) && divides; depth++) {
         int64_t extent = nest->extent[loops[depth].axis], step = loops[depth].step;
-        if (!loops[depth].parallel)
+        within = within || !loops[depth].parallel;
+        if (within && layout->row_wise)
             break;
-        if (extent >= 2 * step && all > 1) {
+        bool divided = within && runs_outside(loops, loops[depth].axis);
+        if (loops[depth].parallel && !divided && extent >= 2 * step && all > 1) {
             values[found++] = rlz_pair(depth, all);
             if (half > 1)
                 values[found++] = rlz_pair(depth, half);
         }
-        if (extent % step)
-            break;
+        divides = within || extent % step == 0;
     }
     return found;
 }
