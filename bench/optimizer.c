@@ -2,10 +2,11 @@
 // build/bench/optimizer [ROUNDS].
 //
 // The step reads p, g, m and v and writes p, m and v: 28 bytes a parameter are what any step has to
-// move. The groups of `adamw.step` (m, v, p) together read and write 40, as each reads its operands
-// from memory again. Both figures are held against the bandwidth of a copy, with ordinary stores
-// and with stores past the caches, on one and two threads, with a launch a leaf and with one launch
-// of all leaves. The gate: 80 % of the ordinary copy for what the step has to move.
+// move. The groups of `adamw.step` (m, v, p) together read and write 40: with a launch a leaf each
+// reads its operands from memory again, with one launch of all leaves they run piece by piece. Both
+// figures are held against the bandwidth of a copy, with ordinary stores and with stores past the
+// caches, on one and two threads. The gate: with all leaves in one launch (where the target has
+// that), 80 % of the ordinary copy for what the step has to move.
 #include "copy.h"
 
 enum { ROUNDS_MAX = 101 };
@@ -63,7 +64,7 @@ static RtProgram *build_step(Bench *bench, Pool *pool, int64_t *parameters) {
     return program;
 }
 
-static bool race(Bench *bench, Pool *pool, const char *name, uint32_t rounds) {
+static bool race(Bench *bench, Pool *pool, bool gated, uint32_t rounds) {
     uint32_t workers = pool_workers(pool);
     int64_t parameters = 0, copied = 1 << 23;
     RtProgram *program = build_step(bench, pool, &parameters);
@@ -88,12 +89,12 @@ static bool race(Bench *bench, Pool *pool, const char *name, uint32_t rounds) {
     double seconds = bench_median(own, rounds), share = bench_median(to_plain, rounds);
     double past = bench_median(to_stream, rounds);
     double moved = rt_summary(program).bytes / (double)parameters / least_bytes;
-    printf("%-6s %8u %8u %8.2f %8.1f %10.0f%% %9.0f%% %14.0f%%%s\n", name, workers,
-           rt_launch_count(program), seconds * 1e3,
+    printf("%-6s %8u %8u %8.2f %8.1f %10.0f%% %9.0f%% %14.0f%%%s\n", bench->plan ? "one" : "each",
+           workers, rt_launch_count(program), seconds * 1e3,
            least_bytes * (double)parameters / seconds * 1e-9, share * 100, past * 100,
-           share * moved * 100, share < gate ? "  missed" : "");
+           share * moved * 100, gated && share < gate ? "  missed" : "");
     fflush(stdout);
-    return share >= gate;
+    return !gated || share >= gate;
 }
 
 int main(int count, char **argument) {
@@ -114,7 +115,7 @@ int main(int count, char **argument) {
             if (one && bench.target > 128)
                 bench_plan(&bench, "tests/plan/leaves.json");
             if (!one || bench.plan)
-                good = race(&bench, pool, one ? "one" : "each", rounds) && good;
+                good = race(&bench, pool, one || bench.target == 128, rounds) && good;
             pool_free(pool);
             bench_close(&bench);
         }

@@ -374,13 +374,16 @@ static Low *new_low(const RlzLayout *layout, Arena *arena, Names *names, const c
     return low;
 }
 
-// The nests of all leaves, one after the other; where too little is left to divide, whole.
+// The nests of all leaves, one after the other, each with a split loop whether or not the layout
+// divides it among threads, so that any part can run; where there is too little, whole.
 static Kernel *lower_leaves(const RlzNest *nest, const RlzLayout *layout, Arena *arena,
                             Names *names) {
-    RlzLayout whole = *layout;
-    whole.split_depth = -1;
-    for (int pass = layout->split_depth < 0 ? 1 : 0; pass < 2; pass++) {
-        Low *low = new_low(pass ? &whole : layout, arena, names, kernel_name(nest));
+    RlzLayout *split = arena_copy(arena, layout, sizeof *layout);
+    RlzLayout *whole = arena_copy(arena, layout, sizeof *layout);
+    split->split_depth = MAX(layout->split_depth, 0);
+    whole->split_depth = -1;
+    for (int pass = 0; pass < 2; pass++) {
+        Low *low = new_low(pass ? whole : split, arena, names, kernel_name(nest));
         low->of_leaves = true;
         for (uint32_t i = 0; i < nest->leaves; i++)
             lower_nest(low, nest->leaf[i]);

@@ -1,6 +1,7 @@
 // Lowering: from a nest and its layout to a kernel. The kernel's buffers are the nest's MEMORY
 // inputs in order (named in0, in1, …), then the output (out), then scratch. Of a nest of all leaves
-// they are those of the first leaf, then of the second, and so on (in0, …, out0, …, out1).
+// they are those of the first leaf, then of the second, and so on (in0, …, out0, …, out1); it has
+// split loops whatever the layout states, and groups over one tree have the same ones.
 #ifndef PRESK_KERNEL_LOWER_H
 #define PRESK_KERNEL_LOWER_H
 

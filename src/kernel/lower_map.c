@@ -106,8 +106,14 @@ static void map_body(Low *low) {
 // ---- all ----------------------------------------------------------------------------------------
 
 // Several vectors an iteration where the body is short, so that the loop's own steps weigh little.
+// Leaves of one kernel have two whatever the body, so that groups over one tree have the same
+// loops.
 static int64_t unrolled(const Low *low, uint32_t steps) {
-    int64_t lanes = low->layout->lanes, unroll = lanes == 1 || steps > 24 ? 1 : steps > 8 ? 2 : 4;
+    int64_t lanes = low->layout->lanes, unroll = steps > 24 ? 1 : steps > 8 ? 2 : 4;
+    if (low->of_leaves)
+        unroll = 2;
+    if (lanes == 1)
+        unroll = 1;
     while (unroll > 1 && low->nest->extent[low->vector] < 2 * unroll * lanes)
         unroll /= 2;
     return unroll * lanes;

@@ -661,6 +661,7 @@ static bool finish(Builder *b, const Value *arguments, const Value *result, Core
     live_on(b, result);
     for (uint32_t i = 0; program->options.update && i < result->count; i++)
         write_in_place(b, &result->parts[i], &arguments[program->options.update[i]]);
+    rt_find_chains(program);
     size_t size = rt_plan(program->buffers.at, program->buffers.count, b->arena);
     program->summary.peak_bytes = size;
     if (program->options.depth == RT_TO_COUNT)

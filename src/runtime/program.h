@@ -33,6 +33,12 @@ typedef struct RtUse {
     uint32_t scratch; // a buffer with every worker's scratch, or 0
 } RtUse;
 
+// Launches first … first + count − 1, which run piece by piece (chain.c).
+typedef struct RtChain {
+    uint32_t first, count;
+    int64_t pieces; // at most the iterations of a launch
+} RtChain;
+
 struct RtProgram {
     CoreProgram *core;
     Arena *arena;
@@ -43,11 +49,15 @@ struct RtProgram {
     Vec(RtKernel *) kernels;
     Map *kernel_of; // nest and layout text → index into kernels
     Vec(RtCell) cells;
+    Vec(RtChain) chains; // in order
     CoreValue result;
     void *block;
     uint64_t ran; // launches
     RtSummary summary;
 };
+
+// Finds the program's chains, and lets their buffers live as long as they have to; before rt_plan.
+void rt_find_chains(RtProgram *program);
 
 // Gives every planned buffer an offset such that buffers alive at once do not overlap; returns the
 // size of the block. Offsets are multiples of 64.

@@ -9,14 +9,16 @@ static void run_part(const RtLaunch *launch, void *const *buffers, int64_t begin
         krn_interpret(launch->kernel->code, buffers, begin, end);
 }
 
-// Worker w of p runs iterations count·w/p … count·(w+1)/p − 1: contiguous and even.
+// Where share `number` of `shares` begins among `count` iterations: contiguous and even.
+static int64_t share_begin(int64_t count, int64_t number, int64_t shares) {
+    return count / shares * number + MIN(number, count % shares);
+}
+
 static void run_worker(void *data, uint32_t worker, uint32_t workers) {
     const RtLaunch *launch = data;
     int64_t count = launch->kernel->kernel->split_count;
-    int64_t whole = count / workers, rest = count % workers;
-    int64_t begin = whole * worker + MIN((int64_t)worker, rest);
-    int64_t end = begin + whole + (worker < rest);
-    run_part(launch, launch->buffers[worker], begin, end);
+    run_part(launch, launch->buffers[worker], share_begin(count, worker, workers),
+             share_begin(count, worker + 1, workers));
 }
 
 static void run_launch(RtProgram *program, RtLaunch *launch) {
@@ -27,11 +29,42 @@ static void run_launch(RtProgram *program, RtLaunch *launch) {
         run_part(launch, launch->buffers[0], 0, launch->kernel->kernel->split_count);
 }
 
+typedef struct ChainRun {
+    const RtChain *chain;
+    const RtLaunch *launch; // the first
+} ChainRun;
+
+// The pieces of a worker, each of all launches in turn.
+static void run_pieces(void *data, uint32_t worker, uint32_t workers) {
+    const ChainRun *run = data;
+    int64_t pieces = run->chain->pieces, count = run->launch->kernel->kernel->split_count;
+    int64_t end = share_begin(pieces, worker + 1, workers);
+    for (int64_t piece = share_begin(pieces, worker, workers); piece < end; piece++)
+        for (uint32_t i = 0; i < run->chain->count; i++)
+            run_part(&run->launch[i], run->launch[i].buffers[worker],
+                     share_begin(count, piece, pieces), share_begin(count, piece + 1, pieces));
+}
+
+static void run_chain(RtProgram *program, const RtChain *chain) {
+    ChainRun run = {chain, &program->launches.at[chain->first]};
+    program->ran += chain->count;
+    if (run.launch->workers > 1)
+        pool_run(program->options.pool, run.launch->workers, run_pieces, &run);
+    else
+        run_pieces(&run, 0, 1);
+}
+
 void rt_run(RtProgram *program) {
     FloatEnv saved;
     float_env_enter(&saved);
-    for (uint32_t i = 0; i < program->launches.count; i++)
-        run_launch(program, &program->launches.at[i]);
+    for (uint32_t i = 0, chain = 0; i < program->launches.count;) {
+        if (chain < program->chains.count && program->chains.at[chain].first == i) {
+            i += program->chains.at[chain].count;
+            run_chain(program, &program->chains.at[chain++]);
+        } else {
+            run_launch(program, &program->launches.at[i++]);
+        }
+    }
     float_env_leave(&saved);
 }
 

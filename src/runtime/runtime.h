@@ -71,7 +71,8 @@ typedef struct RtSummary {
 RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, CoreFnId entry,
                     const CoreValue *arguments, const int64_t *dims, uint32_t pack_rank,
                     const int64_t *pack);
-// Runs every launch in order. Allocates nothing.
+// Runs every launch in order, but for those of all leaves of a tree, which run piece by piece where
+// that makes no difference (chain.c). Allocates nothing.
 void rt_run(RtProgram *program);
 // The entry's result: tensors in the program's memory, overwritten by each run.
 CoreValue rt_result(const RtProgram *program);

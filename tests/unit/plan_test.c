@@ -137,13 +137,11 @@ static void leaves_in_one_nest(void **state) {
     RlzLayout each = rlz_layout_scalar(leaf[0]);
     assert_int_equal(rlz_layout_get(&each, RLZ_DECISION_LEAVES), 0);
     layout.lanes = 4;
-    layout.split_depth = 0;
-    layout.split_workers = 2;
     Kernel *kernel = krn_lower(all, &layout, c.arena, c.names);
     assert_int_equal(kernel->buffers.count, 6);
     assert_int_equal(kernel->buffers.at[2].size, 7);
-    // Four vectors an iteration, and two where an axis has no two of them: 40, 1 and 6.
-    assert_int_equal(kernel->split_count, 640 / 16 + 7 / 4 + 100 / 16);
+    // Two vectors an iteration, and one where an axis has no four of them.
+    assert_int_equal(kernel->split_count, 640 / 8 + 7 / 4 + 100 / 8);
     assert_string_equal(rlz_nest_text(all, c.arena).at,
                         str_format(c.arena, "%s%s%s", rlz_nest_text(leaf[0], c.arena).at,
                                    rlz_nest_text(leaf[1], c.arena).at,

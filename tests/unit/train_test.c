@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "core/launch.h"
 #include "driver.h"
+#include "runtime/program.h"
 #include "runtime/train.h"
 
 // Calls for memory of everything in the program, where they can be counted.
@@ -46,6 +48,7 @@ typedef struct Run {
     RtData data;
     RtStream stream;
     RtOptions options;
+    bool one; // all leaves of each of the optimizer's groups in one launch
     RtTrainer *trainer;
 } Run;
 
@@ -122,12 +125,40 @@ static int64_t stage_value(const ChkTraining *block, const char *name) {
     return value;
 }
 
+// "leaves": "one" for every launch over a tree of a function, on all workers.
+static const RlzPlan *plan_of_leaves(Run *run, CoreFnId id) {
+    CoreProgram *core = run->compiled.program->core;
+    const CoreFn *fn = core_fn(core, id);
+    StrBuf buf = {.arena = run->arena};
+    buf_text(&buf, "{ \"realization\": \"f32\", \"layout\": { ");
+    const char *comma = "";
+    for (CoreLetId let = fn->params; let < fn->lets.count; let++)
+        if (core_let_launches(fn, let, true) &&
+            core_type(core, core_let(fn, let)->type)->kind == CORE_PARAMS) {
+            buf_format(&buf,
+                       "%s\"%s\": { \"leaves\": \"one\", \"split\": { \"depth\": 0, "
+                       "\"workers\": \"all\" } }",
+                       comma, core_site_text(core, id, let, run->arena).at);
+            comma = ", ";
+        }
+    buf_text(&buf, " } }");
+    Str text = buf_str(&buf), error;
+    const char *path = path_in(run, "plan.json");
+    assert_true(file_write(run->arena, path, text.at, text.size, &error));
+    RlzPlan *plan = rlz_plan_read(&run->context, run->arena, str_of(path));
+    assert_good(run,
+                plan && rlz_plan_check(core, plan, run->options.arithmetic, run->options.target));
+    return plan;
+}
+
 static void make_options(Run *run, const Choice *choice) {
     run->options = (RtOptions){.backend = choice->backend,
                                .target = (RlzTarget)nat_machine_target(),
                                .pool = pool_new(MAX(choice->workers, 1u))};
     run->options.arithmetic = rlz_arithmetic(run->compiled.program->core, run->arena,
                                              run->realization, !choice->no_fusion);
+    if (run->one)
+        run->options.plan = plan_of_leaves(run, run->compiled.program->training.step);
     if (choice->backend != RT_NATIVE)
         return;
     NatOptions native = {.target = (uint32_t)run->options.target, .threads = 2};
@@ -446,6 +477,44 @@ static const char scheduled[] =
     STRAIGHT("", "  optimizer = optim.adamw_clipped\n"
                  "  lr = 0.1 * min(1, t / (2 * B + 1)) / 1.0000000000000000000001\n");
 
+// Groups over all leaves, one launch each, which run piece by piece: the bits of a launch a leaf.
+static void leaves_in_one_launch(void **state) {
+    (void)state;
+    static const char program[] =
+        "import \"std/optim.psk\" as optim\n"
+        "dim B <= 8\n"
+        "module Many {\n  param a : ℝ[70000] init normal(0, 1)\n  param b : ℝ[5] init ones\n"
+        "  param c : ℝ init ones\n  param d : ℝ[300, 7] init normal(0, 1)\n}\n"
+        "fn loss(p : params Many, x : ℝ[batch: B]) -> ℝ =\n"
+        "  sum(x) * (sum(p.a ^ 2) + sum(exp(p.b)) + p.c + sum(p.d ^ 2) / 3)\n"
+        "training run {\n  model = Many\n  loss = loss\n  optimizer = optim.adamw_clipped\n"
+        "  data = stream \"data.psk.d\" |> batch(B = 1)\n  steps = 2\n}\n";
+    const double gradient[] = {0.5, -0.25, 0.375};
+    uint64_t expected = 0;
+    static const uint32_t workers[] = {1, 1, 2, 3, 7};
+    for (uint32_t i = 0; i < 2 * COUNT_OF(workers); i++) {
+        const Choice choice = {.backend = i % 2 ? RT_KERNEL : RT_NATIVE, .workers = workers[i / 2]};
+        Run run;
+        open_run(&run);
+        write_data(&run, 3, 1, gradient);
+        run.one = i >= 2 && nat_machine_target() > 128;
+        make_trainer(&run, program, &choice);
+        for (uint32_t n = 0; n < 3; n++)
+            step(&run);
+        const RtProgram *update = run.trainer->update;
+        assert_int_equal(run.trainer->copies, 0);
+        if (run.one) {
+            // The clipped gradient, m, v and p, of which pieces run in turn.
+            assert_int_equal(update->chains.count, 1);
+            assert_int_equal(update->chains.at[0].count, 4);
+            assert_true(update->chains.at[0].pieces >= 4);
+        }
+        expected = i ? expected : bits(&run);
+        assert_int_equal(bits(&run), expected);
+        close_run(&run);
+    }
+}
+
 // After the first step nothing asks for memory, on any number of workers and by any executor of
 // kernels, whether or not new values have to be moved to their places.
 static void steps_allocate_nothing(void **state) {
@@ -459,6 +528,7 @@ static void steps_allocate_nothing(void **state) {
             write_points(&run);
         else
             write_data(&run, 2, 1, gradient);
+        run.one = i >= 6 && i % 3 == 0 && nat_machine_target() > 128;
         make_trainer(&run, programs[i % 3],
                      &(Choice){.backend = i / 3 % 2 ? RT_KERNEL : RT_NATIVE, .workers = 1 + i / 6});
         double loss;
@@ -597,6 +667,7 @@ int main(void) {
         cmocka_unit_test(states_take_values),
         cmocka_unit_test(clipping),
         cmocka_unit_test(one_run_one_result),
+        cmocka_unit_test(leaves_in_one_launch),
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(not_finite),
         cmocka_unit_test(resumed_runs),
