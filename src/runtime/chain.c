@@ -47,66 +47,77 @@ static bool same_leaves(const RtLaunch *a, const RtLaunch *b) {
     return same_splits(a->kernel->kernel, b->kernel->kernel);
 }
 
-// A leaf's operand and the memory it lies in.
-typedef struct Touched {
+// Of the launch that was looked at last: by memory, the leaf that writes it (+ 1) and its operand.
+typedef struct Written {
+    uint32_t leaf;
     const RlzOperand *operand;
-    uint32_t leaf, buffer;
-} Touched;
+} Written;
 
-// The operands of a launch in the order of its buffers: each leaf's inputs, then its output.
-static uint32_t list_touched(const RtProgram *program, uint32_t launch, Arena *arena,
-                             Touched **touched) {
-    const RlzNest *nest = program->launches.at[launch].nest;
-    const RtUse *use = &program->uses.at[launch];
-    uint32_t count = 0;
-    *touched = arena_array(arena, Touched, use->count);
+typedef struct Finder {
+    RtProgram *program;
+    uint32_t *memory; // by buffer: the first buffer that lies there
+    Written *written; // by memory
+} Finder;
+
+// Calls for the operands of a launch in the order of its buffers: each leaf's inputs, its output.
+// False where a call gives false.
+typedef bool (*EachOperand)(Finder *f, uint32_t leaf, const RlzOperand *operand, bool output,
+                            uint32_t memory);
+
+static bool each_operand(Finder *f, uint32_t launch, EachOperand call) {
+    const RlzNest *nest = f->program->launches.at[launch].nest;
+    const uint32_t *buffer = f->program->uses.at[launch].buffer;
     for (uint32_t i = 0; i < nest->leaves; i++) {
         const RlzNest *leaf = nest->leaf[i];
-        for (uint32_t n = 0; n <= leaf->inputs; n++) {
-            const RlzOperand *operand = n < leaf->inputs ? &leaf->input[n] : &leaf->output;
-            if (operand->source == RLZ_MEMORY) {
-                (*touched)[count] = (Touched){operand, i, use->buffer[count]};
-                count++;
-            }
-        }
-    }
-    check_that(count == use->count);
-    return count;
-}
-
-static bool same_memory(const RtProgram *program, uint32_t a, uint32_t b) {
-    const void *external = program->buffers.at[a].external;
-    return a == b || (external && external == program->buffers.at[b].external);
-}
-
-// Every operand of launch b in memory that launch a writes is that leaf's, in step.
-static bool in_step(const RtProgram *program, uint32_t a, uint32_t b, Arena *arena) {
-    Touched *written, *other;
-    uint32_t count = list_touched(program, a, arena, &written);
-    uint32_t others = list_touched(program, b, arena, &other);
-    const RlzNest *nest = program->launches.at[a].nest;
-    for (uint32_t i = 0; i < count; i++) {
-        if (written[i].operand != &nest->leaf[written[i].leaf]->output)
-            continue;
-        for (uint32_t n = 0; n < others; n++) {
-            const RlzOperand *to = written[i].operand, *from = other[n].operand;
-            if (!same_memory(program, written[i].buffer, other[n].buffer))
-                continue;
-            if (written[i].leaf != other[n].leaf || to->type != from->type ||
-                memcmp(to->stride, from->stride, sizeof to->stride) != 0)
+        for (uint32_t n = 0; n < leaf->inputs; n++)
+            if (leaf->input[n].source == RLZ_MEMORY &&
+                !call(f, i, &leaf->input[n], false, f->memory[*buffer++]))
                 return false;
-        }
+        if (!call(f, i, &leaf->output, true, f->memory[*buffer++]))
+            return false;
     }
     return true;
 }
 
+static bool note_output(Finder *f, uint32_t leaf, const RlzOperand *operand, bool output,
+                        uint32_t memory) {
+    if (output)
+        f->written[memory] = (Written){leaf + 1, operand};
+    return true;
+}
+
+static bool forget_output(Finder *f, uint32_t leaf, const RlzOperand *operand, bool output,
+                          uint32_t memory) {
+    (void)leaf;
+    (void)operand;
+    if (output)
+        f->written[memory] = (Written){0, NULL};
+    return true;
+}
+
+static bool is_in_step(Finder *f, uint32_t leaf, const RlzOperand *operand, bool output,
+                       uint32_t memory) {
+    (void)output;
+    const Written *by = &f->written[memory];
+    return !by->leaf || (by->leaf == leaf + 1 && by->operand->type == operand->type &&
+                         memcmp(by->operand->stride, operand->stride, sizeof operand->stride) == 0);
+}
+
+// Every operand of launch b in memory that launch a writes is that leaf's, in step.
+static bool in_step(Finder *f, uint32_t a, uint32_t b) {
+    each_operand(f, a, note_output);
+    bool fits = each_operand(f, b, is_in_step);
+    each_operand(f, a, forget_output);
+    return fits;
+}
+
 // Does the launch go on the chain first … launch − 1?
-static bool joins(const RtProgram *program, uint32_t first, uint32_t launch, Arena *arena) {
-    const RtLaunch *at = program->launches.at;
+static bool joins(Finder *f, uint32_t first, uint32_t launch) {
+    const RtLaunch *at = f->program->launches.at;
     if (!same_leaves(&at[first], &at[launch]))
         return false;
     for (uint32_t i = first; i < launch; i++)
-        if (!in_step(program, i, launch, arena) || !in_step(program, launch, i, arena))
+        if (!in_step(f, i, launch) || !in_step(f, launch, i))
             return false;
     return true;
 }
@@ -134,16 +145,36 @@ static void add_chain(RtProgram *program, uint32_t first, uint32_t end) {
     live_throughout(program, first, end);
 }
 
+// Buffers lie in one place where a new value takes that of an old one.
+static uint32_t *find_memory(const RtProgram *program, Arena *arena) {
+    uint32_t *memory = arena_array(arena, uint32_t, program->buffers.count);
+    Map *first = map_new(arena);
+    for (uint32_t i = 1; i < program->buffers.count; i++) {
+        void *external = program->buffers.at[i].external;
+        bool fresh = true;
+        uint32_t *slot = external ? map_slot(first, &external, sizeof external, &fresh) : NULL;
+        memory[i] = fresh ? i : *slot;
+        if (slot)
+            *slot = memory[i];
+    }
+    return memory;
+}
+
 void rt_find_chains(RtProgram *program) {
+    bool any = false;
+    for (uint32_t i = 0; i < program->launches.count; i++)
+        any = any || program->launches.at[i].nest->leaves;
+    if (!any)
+        return;
     Arena *scratch = arena_new(arena_heap(program->arena), "chains");
+    Finder f = {program, find_memory(program, scratch),
+                arena_array(scratch, Written, program->buffers.count)};
     for (uint32_t first = 0, end; first < program->launches.count; first = end) {
-        for (end = first + 1; end < program->launches.count; end++)
-            if (!joins(program, first, end, scratch))
-                break;
+        for (end = first + 1; end < program->launches.count && joins(&f, first, end);)
+            end++;
         const Kernel *kernel = program->launches.at[first].kernel->kernel;
         if (end - first > 1 && kernel->split_count > 1)
             add_chain(program, first, end);
-        arena_reset(scratch);
     }
     arena_free(scratch);
 }
