@@ -9,7 +9,8 @@
 // file", "is a folder", …).
 bool file_read(Arena *arena, const char *path, Str *text, Str *error);
 bool file_exists(const char *path);
-bool file_is_special(const char *path); // it exists and is no file of bytes: a pipe, a device
+bool file_same(const char *a, const char *b); // one name, or two of one file
+bool file_is_special(const char *path);       // it exists and is no file of bytes: a pipe, a device
 bool file_make_folders(Arena *arena, const char *path); // the folders above `path`
 
 // A file being written under a temporary name in the same folder. If the arena goes before it is

@@ -70,25 +70,6 @@ static RtPath checkpoint_path(const CliTrainRun *run, const char *path) {
     return (RtPath){&args_of(run)->context->diags, args_of(run)->arena, path, {0}};
 }
 
-// Said before anything is trained, not hours later.
-static int can_write(const CliTrainRun *run) {
-    CliArgs *args = args_of(run);
-    const char *curve = cli_text(args, "curve");
-    if (curve && !cli_can_write(args, curve))
-        return cli_report(args);
-    if (!run->checkpoint)
-        return CLI_FINE;
-    if (!rt_checkpoint_named(run->checkpoint))
-        return cli_usage(args, "a checkpoint is a file .psk.d or .safetensors, not `%s`",
-                         run->checkpoint);
-    const char *const files[] = {run->checkpoint, rt_state_path(args->arena, run->checkpoint).at,
-                                 rt_companion_path(args->arena, run->checkpoint).at};
-    for (uint32_t i = 0; i < COUNT_OF(files); i++)
-        if (!cli_can_write(args, files[i]))
-            return cli_report(args);
-    return CLI_FINE;
-}
-
 static int resume(CliTrainRun *run) {
     CliArgs *args = args_of(run);
     const char *text = cli_text(args, "resume");
@@ -119,7 +100,7 @@ static int open(CliArgs *args, CliTrainRun *run) {
     if (!status)
         status = cli_train_settings(run);
     if (!status)
-        status = can_write(run);
+        status = cli_train_can_write(run);
     if (!status)
         status = make_trainer(run);
     if (!status)

@@ -30,6 +30,9 @@ typedef struct CliTrainRun {
 // Settings of the block and the command line: hyperparameters, steps, checkpoints.
 int cli_train_settings(CliTrainRun *run);
 
+// Sees whether checkpoint, log and curve can be written and replace nothing that the run reads.
+int cli_train_can_write(const CliTrainRun *run);
+
 void cli_train_print_header(CliTrainRun *run);
 // One line of the run so far: step, loss, rate.
 Str cli_train_line(const CliTrainRun *run, Arena *arena);
