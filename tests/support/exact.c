@@ -109,11 +109,11 @@ static void list_space(Worker *w, Task *task, Arena *arena, Map *seen, Random *r
     uint32_t count = rlz_space_core(task->nest, &machine, arena, &points);
     task->space += count;
     list_points(w, task, seen, random, count, points, limit ? MAX(limit / 2, 1) : 0, target);
-    uint32_t every = limit ? MAX(count / 4, 1) : EXACT_MODIFIED_EVERY;
+    uint32_t every = limit ? MAX(count / 2, 1) : EXACT_MODIFIED_EVERY;
     for (uint32_t i = count ? random_below(random, MIN(every, count)) : 0; i < count; i += every) {
         uint32_t more = rlz_space_modified(task->nest, &machine, &points[i], arena, &modified);
         task->space += more - 1;
-        list_points(w, task, seen, random, more, modified, limit ? MAX(limit / 8, 1) : 0, target);
+        list_points(w, task, seen, random, more, modified, limit ? MAX(limit / 4, 1) : 0, target);
     }
 }
 

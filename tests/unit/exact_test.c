@@ -13,7 +13,7 @@ static void a_sample_of_every_space(void **state) {
     (void)state;
     static Context c;
     context_init(&c);
-    ExactOptions options = {.sample = 3000};
+    ExactOptions options = {.sample = 2000};
     ExactReport r = exact_run(&c, &options);
     if (r.failure.size)
         fail_msg("%s", r.failure.at);
