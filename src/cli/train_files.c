@@ -1,5 +1,5 @@
-// The files that a training run writes: whether it can, and whether one would replace what it reads.
-// Said before anything is trained, not hours later.
+// The files that a training run writes: whether it can, and whether one would replace what it
+// reads. Said before anything is trained, not hours later.
 #include "base/file.h"
 #include "cli/train_run.h"
 
