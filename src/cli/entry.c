@@ -159,7 +159,7 @@ static void set_hypers(CliEntry *entry) {
     entry->hypers.at = hypers;
 }
 
-int cli_entry_open(CliArgs *args, CliEntry *entry) {
+int cli_entry_compile(CliArgs *args, CliEntry *entry) {
     *entry = (CliEntry){.args = args};
     uint32_t count;
     ChkConst *consts;
@@ -169,6 +169,10 @@ int cli_entry_open(CliArgs *args, CliEntry *entry) {
                        cli_text(args, "entry"), &entry->compiled))
         return cli_report(args);
     entry->core = entry->compiled.program->core;
+    return CLI_FINE;
+}
+
+int cli_entry_bind(CliEntry *entry) {
     int status = choose_entry(entry);
     if (status)
         return status;
@@ -177,6 +181,11 @@ int cli_entry_open(CliArgs *args, CliEntry *entry) {
     if (!status)
         status = bind_dims(entry);
     return status ? status : bind_pack(entry);
+}
+
+int cli_entry_open(CliArgs *args, CliEntry *entry) {
+    int status = cli_entry_compile(args, entry);
+    return status ? status : cli_entry_bind(entry);
 }
 
 static int choose_target(CliEntry *entry) {

@@ -50,8 +50,11 @@ typedef struct CliEntry {
     Str values;      // where the values come from, in words for the header
 } CliEntry;
 
-// Compiles the program, reads the realization, finds the entry and binds --dim and --pack. A status
-// other than CLI_FINE: what is wrong has been said.
+// Compiles the program. A status other than CLI_FINE, here and below: what is wrong has been said.
+int cli_entry_compile(CliArgs *args, CliEntry *entry);
+// Finds the entry, reads the realization and binds --dim and --pack.
+int cli_entry_bind(CliEntry *entry);
+// Both.
 int cli_entry_open(CliArgs *args, CliEntry *entry);
 // Reads the plan and what can be checked of it without an entry; entry->args and core are set.
 int cli_entry_plan(CliEntry *entry);

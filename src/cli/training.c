@@ -21,12 +21,15 @@ static int choose_backend(CliTraining *training) {
 int cli_training_open(CliArgs *args, CliTraining *training) {
     *training = (CliTraining){0};
     CliEntry *entry = &training->entry;
-    int status = cli_entry_open(args, entry);
+    int status = cli_entry_compile(args, entry);
     if (status)
         return status;
     training->block = &entry->compiled.program->training;
     if (!training->block->present)
         return cli_usage(args, "%s has no training block", args->positional[0]);
+    status = cli_entry_bind(entry);
+    if (status)
+        return status;
     if (!training->block->loss || !training->block->model)
         return lacks(training, "needs a model and a loss");
     Name name = entry->core->modules.at[training->block->model].name;

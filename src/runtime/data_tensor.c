@@ -78,11 +78,15 @@ bool rt_checkpoint_write(const RtPath *path, Str model, uint32_t count, const Rt
     return rt_data_commit(&writer);
 }
 
+enum { SHOWN = 6 }; // names or parts in a message
+
 static bool read_params(const RtPath *path, RtData *data, Str model, uint32_t count,
                         RtNamed *tensors) {
     const char *needed = str_format(path->arena, "params %s", model.at).at;
     if (!str_equal(data->type.model, model))
-        return rt_does_not_fit(path, needed, "%s", data->type.text.at);
+        return data->type.count > SHOWN
+                   ? rt_does_not_fit(path, needed, "%u tensors a sample", data->type.count)
+                   : rt_does_not_fit(path, needed, "%s", data->type.text.at);
     if (data->samples != 1)
         return rt_does_not_fit(path, "one", "%llu checkpoints", (unsigned long long)data->samples);
     if (!rt_data_layout(data, count, leaves_of(path->arena, count, tensors)))
@@ -95,7 +99,6 @@ static bool read_params(const RtPath *path, RtData *data, Str model, uint32_t co
 
 // "`w`, `b` and 3 more"
 static const char *names_text(Arena *arena, uint32_t count, const RtNamed *tensors) {
-    enum { SHOWN = 6 };
     StrBuf buf = {.arena = arena};
     for (uint32_t i = 0; i < MIN(count, (uint32_t)SHOWN); i++)
         buf_format(&buf, "%s`%s`", i ? ", " : "", tensors[i].name.at);
