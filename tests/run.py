@@ -192,7 +192,7 @@ class Suite:
         yield "docs/tables", self.run_document_tables
 
     def run_document(self, path):
-        document = Document(path, ROOT, self.build, run, self.options.bless)
+        document = Document(path, ROOT, self.environment(), run, self.options.bless)
         return [(name, PASSED if good else FAILED, why) for name, good, why in document.run()]
 
     def run_document_tables(self):

@@ -74,13 +74,11 @@ def blocks_of(path):
 class Document:
     """One run of a document's blocks; results are (name, good, what is wrong)."""
 
-    def __init__(self, path, root, build, run, bless):
-        self.path, self.root, self.build, self.run_command = path, root, build, run
+    def __init__(self, path, root, env, run, bless):
+        self.path, self.root, self.run_command = path, root, run
         self.name = str(path.relative_to(root))
         self.bless, self.changes, self.results = bless, [], []
-        self.env = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb",
-                        PATH=f"{build}:{os.environ['PATH']}",
-                        PRESK_CACHE=str(build / "test-cache"))
+        self.env = env
 
     def run(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="presk-docs-"))
