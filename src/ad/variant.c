@@ -172,6 +172,16 @@ static void collect_result(Making *m) {
 
 // ---- assembly -------------------------------------------------------------------------------
 
+// Of a call that gives a tuple the parts are saved that are read, not the whole.
+static bool is_saved(const Making *m, CoreLetId let) {
+    const CoreFn *fn = m->sweep.fn;
+    if (let >= fn->lets.count)
+        return let < m->ct;
+    if (core_let(fn, let)->prim == CORE_item)
+        return core_let(fn, core_operand(fn, let, 0))->prim == CORE_call;
+    return let >= fn->params && core_prims[core_let(fn, let)->prim].class != CORE_FREE;
+}
+
 // Which lets of the work function the result needs. A stand-in of a let that launches nothing is
 // made again, so its operands are needed instead of it being saved.
 static bool *find_needed(const Making *m) {
@@ -184,20 +194,12 @@ static bool *find_needed(const Making *m) {
         if (let >= m->stand_ins) {
             for (uint32_t i = 0; i < core_let(work, let)->count; i++)
                 needed[core_operand(work, let, i)] = true;
-        } else if (let < fn->lets.count && let >= fn->params &&
-                   core_prims[core_let(fn, let)->prim].class == CORE_FREE) {
+        } else if (let < fn->lets.count && let >= fn->params && !is_saved(m, let)) {
             for (uint32_t i = 0; i < core_let(fn, let)->count; i++)
                 needed[core_operand(fn, let, i)] = true;
         }
     }
     return needed;
-}
-
-static bool is_saved(const Making *m, CoreLetId let) {
-    const CoreFn *fn = m->sweep.fn;
-    if (let >= fn->lets.count)
-        return let < m->ct;
-    return let >= fn->params && core_prims[core_let(fn, let)->prim].class != CORE_FREE;
 }
 
 static CoreFn *new_function(Making *m, const char *suffix, CoreFnId *id) {

@@ -404,6 +404,13 @@ static void nothing_saved_no_forward_function(void **state) {
     assert_string_equal(text_of(&g, "f.bwd"), "fn f.bwd(%0 : ℝ[3], %1 : ℝ) -> ℝ[3] grouped {\n"
                                               "  %2 : ℝ[3] = mul %1 %0\n  return %2\n}\n");
     gradient_end(&g);
+    // Of a tuple the part that is read.
+    gradient_of_text(&g,
+                     "fn g(x : ℝ[3]) -> (ℝ[3], ℝ[3]) = (2 * x, 3 * x)\n"
+                     "fn f(x : ℝ[3]) -> ℝ =\n  let (a, b) = g(x)\n  sum(a * a) + sum(b)",
+                     "f");
+    assert_non_null(strstr(text_of(&g, "f.fwd"), ") -> (ℝ, ℝ[3]) "));
+    gradient_end(&g);
 }
 
 static bool is_backward(const Context *c, const CoreFn *fn) {
