@@ -94,7 +94,7 @@ $(BUILD)/bench/products: bench/products.c bench/products_peers.c $(BUILD)/libpre
 bench-products: all $(BUILD)/bench/products $(BUILD)/bench/rows ## planned products against four libraries (installs them), and row sums
 	@status=0; for b in "python3 bench/products.py $(BUILD)" $(BUILD)/bench/rows; do \
 	  $$b || status=$$?; echo; done; exit $$status
-bench-maths: $(BUILD)/bench/maths ## the errors of the elementwise functions (an hour; STRIDE=17 samples)
+bench-maths: $(BUILD)/bench/maths ## the errors of the elementwise functions (hours; STRIDE=37 samples)
 	@nice $< $(or $(STRIDE),1)
 
 test: ## run all tests; the last line says how many passed
