@@ -84,8 +84,9 @@ static void list_point(Worker *w, Task *task, Map *seen, const RlzLayout *layout
                         .split = kernel->split_count > 0};
     uint32_t *targets = map_slot(seen, &point.text, sizeof point.text, NULL);
     point.first = *targets == 0;
-    uint32_t share = MAX(w->run->options->native_share, 1);
-    share *= 1 + point.insts / (EXACT_NATIVE_INSTS + 1);
+    uint32_t length = 1 + point.insts / (EXACT_NATIVE_INSTS + 1);
+    uint32_t most = MAX(w->run->options->native_share, EXACT_NATIVE_MOST);
+    uint32_t share = MIN(MAX(w->run->options->native_share, 1) * length, most);
     point.native = point.text % (point.first ? share : share * EXACT_REPEATED) == 0;
     if (!(*targets >> target & 1))
         vec_push(w->context->arena, &task->points, point);

@@ -19,20 +19,22 @@ static const Spec specs[] = {
     // products: NN, NT, TN over two axes, attention's scores and values, rows to be merged; sizes
     // that tiles divide and sizes just beyond them, one axis at a time long
     {RLZ_CONTRACTION, CORE_dot, "ijk", {12, 48, 32}, {"ac", "cb"}, "ab", false},
-    {RLZ_CONTRACTION, CORE_dot, "ijk", {14, 64, 9}, {"ac", "cb"}, "ab", false},
+    {RLZ_CONTRACTION, CORE_dot, "ijk", {14, 64, 9}, {"ac", "cb"}, "ab", true},
     {RLZ_CONTRACTION, CORE_dot, "ijk", {15, 65, 33}, {"ac", "cb"}, "ab", false},
     {RLZ_CONTRACTION, CORE_dot, "ijk", {2, 8, 3072}, {"ac", "cb"}, "ab", false},
     {RLZ_CONTRACTION, CORE_dot, "ijk", {3, 5, 1030}, {"ac", "cb"}, "ab", false},
     {RLZ_CONTRACTION, CORE_dot, "ijk", {130, 4, 3}, {"ac", "cb"}, "ab", false},
     {RLZ_CONTRACTION, CORE_dot_vjp_l, "ijk", {8, 32, 32}, {"ac", "bc"}, "ab", false},
     {RLZ_CONTRACTION, CORE_dot_vjp_l, "ijk", {7, 19, 33}, {"ac", "bc"}, "ab", true},
-    {RLZ_CONTRACTION, CORE_dot_vjp_l, "ijk", {2, 4, 1030}, {"ac", "bc"}, "ab", false},
+    {RLZ_CONTRACTION, CORE_dot_vjp_l, "ijk", {2, 4, 1030}, {"ac", "bc"}, "ab", true},
     {RLZ_CONTRACTION, CORE_dot_vjp_r, "ijkk", {8, 16, 3, 32}, {"cda", "cdb"}, "ab", false},
     {RLZ_CONTRACTION, CORE_dot_vjp_r, "ijkk", {9, 11, 3, 5}, {"cda", "cdb"}, "ab", true},
     {RLZ_CONTRACTION, CORE_dot_vjp_r, "ijkk", {4, 4, 2, 1030}, {"cda", "cdb"}, "ab", false},
     {RLZ_CONTRACTION, CORE_ein, "ooijk", {2, 3, 8, 16, 32}, {"acbe", "adbe"}, "abcd", true},
     {RLZ_CONTRACTION, CORE_ein, "ooijk", {2, 2, 5, 24, 7}, {"abce", "aebd"}, "acbd", true},
     {RLZ_CONTRACTION, CORE_dot, "ooijk", {2, 3, 4, 16, 9}, {"abce", "ed"}, "abcd", true},
+    // a copy in another order
+    {RLZ_PERMUTE, CORE_permute, "ppp", {3, 17, 21}, {"cab"}, "abc", false},
     // roles that are empty, and extents of 1 and 0
     {RLZ_CONTRACTION, CORE_ein, "jk", {16, 32}, {"b", "ba"}, "a", false},
     {RLZ_CONTRACTION, CORE_ein, "ik", {12, 32}, {"ab", "b"}, "a", false},
