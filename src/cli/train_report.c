@@ -4,6 +4,7 @@
 #include "cli/train_run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 static CliArgs *args_of(const CliTrainRun *run) {
@@ -152,8 +153,10 @@ void cli_train_log_add(CliTrainRun *run) {
 // ---- summary ----------------------------------------------------------------------------------
 
 static void print_launches(const char *what, uint32_t alone, uint32_t fused) {
-    printf("    %-28s %10u %10u %8.0f %%\n", what, alone, fused,
-           alone ? 100.0 * (alone - fused) / alone : 0);
+    double removed = alone ? 100.0 * (alone - fused) / alone : 0;
+    if (fused)
+        removed = fmin(removed, 99); // where some are left, not all are gone
+    printf("    %-28s %10u %10u %8.0f %%\n", what, alone, fused, removed);
 }
 
 // What the steps of this run have launched, on average.
