@@ -91,7 +91,15 @@ bool rt_data_layout(RtData *data, uint32_t count, const RtLeaf *leaves) {
         data->type.leaves[i].type = F64; // unless version 2 says otherwise
         data->type.leaves[i].bound = 0;
     }
-    return apply_encodings(data) && check_length(data);
+    if (apply_encodings(data) && check_length(data))
+        return true;
+    // The file names its model and not the model's sizes.
+    const Diags *diags = data->path.diags;
+    diag_help(diags->all.at[diags->all.count - 1],
+              "%s in this program has %u parameter tensors; was the file written under other "
+              "--const values?",
+              data->type.model.at, count);
+    return false;
 }
 
 bool rt_data_has_layout(const RtData *data) {
