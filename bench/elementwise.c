@@ -96,7 +96,7 @@ static bool race(Bench *bench, Pool *pool, uint32_t group, int64_t count, uint32
 
 int main(int count, char **argument) {
     int64_t megabytes = count > 1 ? atoll(argument[1]) : 40;
-    uint32_t rounds = count > 2 ? (uint32_t)atoi(argument[2]) : 15;
+    uint32_t rounds = count > 2 ? (uint32_t)atoi(argument[2]) : 31;
     rounds = MAX(1u, MIN(rounds, (uint32_t)ROUNDS_MAX));
     uint32_t threads = MIN(2u, pool_default_workers());
     printf("elementwise groups over %lld MB of f32, against copies of equal traffic\n"

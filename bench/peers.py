@@ -23,7 +23,10 @@ import sys
 import tempfile
 import time
 
-import torch
+if "avx512f" in open("/proc/cpuinfo", encoding="ascii").read():
+    # Debian's OpenBLAS does not know recent processors and would take them for older ones.
+    os.environ.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
+import torch  # noqa: E402
 
 from peer import (ROOT, Case, cross_entropy, difference, gpt, mlp, presk, read_npy, read_safetensors,
                   worst_difference, write_bytes_npy)
