@@ -109,6 +109,8 @@ asan: ## all tests under the address and undefined-behaviour sanitizers
 	  EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DPRESK_MALLOC_ARENAS" test
 
 GPT     := corpus/nlp/05_gpt.psk
+# Its plan for this machine's vectors.
+PLAN    := $(GPT:.psk=.$(if $(shell grep -m 1 -o avx512f /proc/cpuinfo),512,256).json)
 SMALL   := --const D=64 --const H=2 --const L=2
 TEXT    ?= /usr/share/common-licenses/GPL-3
 
@@ -116,6 +118,10 @@ demo: ## the course GPT's forward pass and loss on real text, natively
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(BUILD)/presk data text $(TEXT) --vocab 92 -o out/text.psk.d
 	@$(BUILD)/presk run $(GPT) --entry loss --batch 0 --seed 0
+	@echo
+	@echo "the same in the layouts of a plan:"
+	@$(BUILD)/presk run $(GPT) --entry loss --batch 0 --seed 0 --plan @$(PLAN) --retarget | \
+	  grep -E '^  (plan|time)|^loss'
 	@echo
 	@echo "next: presk check, run, train, bench and dump have --help; docs/tour.md follows one program"
 	@echo "through every stage; make realize shows the fusion groups of this model."
