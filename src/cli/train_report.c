@@ -233,10 +233,13 @@ int cli_train_print_summary(CliTrainRun *run) {
         print_memory(run);
     if (status || !done)
         return status;
-    double steps = (double)done;
-    printf("  time        %s a step: forward and backward %s, optimizer %s, reading %s\n",
-           cli_seconds_text(arena, run->seconds / steps).at,
-           cli_seconds_text(arena, times->gradient / steps).at,
+    double steps = (double)done, backward = (times->gradient - times->forward) / steps;
+    printf("  time        %s a step: ", cli_seconds_text(arena, run->seconds / steps).at);
+    if (times->forward > 0)
+        printf("forward %s, backward ", cli_seconds_text(arena, times->forward / steps).at);
+    else
+        printf("forward and backward ");
+    printf("%s, optimizer %s, reading %s\n", cli_seconds_text(arena, backward).at,
            cli_seconds_text(arena, times->step / steps).at,
            cli_seconds_text(arena, times->batch / steps).at);
     if (run->saving > 0)

@@ -34,6 +34,7 @@ typedef struct Builder {
     RtProgram *program;
     CoreProgram *core;
     Arena *arena;
+    const Frame *entry;
     bool failed;
 } Builder;
 
@@ -499,9 +500,11 @@ static void walk(Builder *b, Frame *frame) {
         CoreClass class = core_prims[at->prim].class;
         if (class == CORE_FREE)
             frame->values[let] = free_value(b, frame, let);
-        else if (class == CORE_CALL)
+        else if (class == CORE_CALL) {
             frame->values[let] = call_value(b, frame, let);
-        else if (core_permute_is_view(fn, let))
+            if (frame == b->entry && !b->program->first_call)
+                b->program->first_call = b->program->launches.count;
+        } else if (core_permute_is_view(fn, let))
             frame->values[let] = permuted_value(b, frame, let);
         else if (!core_let_launches(fn, let, fusion))
             continue; // a member inside a group: only its group reads it
@@ -687,6 +690,7 @@ RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, C
     vec_push(arena, &program->buffers, (RtBuffer){0});
     Builder b = {.program = program, .core = core, .arena = arena};
     Frame frame = {.fn = core_fn(core, entry), .id = entry};
+    b.entry = &frame;
     frame.dims = core_entry_frame(core, frame.fn, options->dims, dims, pack_rank, pack, arena);
     frame.values = arena_array(arena, Value, frame.fn->lets.count);
     for (uint32_t i = 0; i < frame.fn->params && !b.failed; i++) {

@@ -52,7 +52,8 @@ struct RtProgram {
     Vec(RtChain) chains; // in order
     CoreValue result;
     void *block;
-    uint64_t ran; // launches
+    uint64_t ran;        // launches
+    uint32_t first_call; // launches up to the end of the entry's first call
     RtSummary summary;
 };
 

@@ -54,18 +54,29 @@ static void run_chain(RtProgram *program, const RtChain *chain) {
         run_pieces(&run, 0, 1);
 }
 
-void rt_run(RtProgram *program) {
+void rt_run_launches(RtProgram *program, uint32_t first, uint32_t end) {
     FloatEnv saved;
     float_env_enter(&saved);
-    for (uint32_t i = 0, chain = 0; i < program->launches.count;) {
-        if (chain < program->chains.count && program->chains.at[chain].first == i) {
-            i += program->chains.at[chain].count;
-            run_chain(program, &program->chains.at[chain++]);
+    const RtChain *chain = program->chains.at, *last = chain + program->chains.count;
+    for (uint32_t i = first; i < end;) {
+        while (chain < last && chain->first < i)
+            chain++;
+        if (chain < last && chain->first == i && i + chain->count <= end) {
+            i += chain->count;
+            run_chain(program, chain);
         } else {
             run_launch(program, &program->launches.at[i++]);
         }
     }
     float_env_leave(&saved);
+}
+
+void rt_run(RtProgram *program) {
+    rt_run_launches(program, 0, program->launches.count);
+}
+
+uint32_t rt_launches_of_first_call(const RtProgram *program) {
+    return program->first_call;
 }
 
 void rt_run_launch(RtProgram *program, uint32_t index) {

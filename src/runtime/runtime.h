@@ -74,6 +74,10 @@ RtProgram *rt_build(CoreProgram *core, Arena *arena, const RtOptions *options, C
 // Runs every launch in order, but for those of all leaves of a tree, which run piece by piece where
 // that makes no difference (chain.c). Allocates nothing.
 void rt_run(RtProgram *program);
+// The launches from `first` up to `end` of a run.
+void rt_run_launches(RtProgram *program, uint32_t first, uint32_t end);
+// The launches up to the end of the entry's first call: in a gradient those of the forward pass.
+uint32_t rt_launches_of_first_call(const RtProgram *program);
 // The entry's result: tensors in the program's memory, overwritten by each run.
 CoreValue rt_result(const RtProgram *program);
 RtSummary rt_summary(const RtProgram *program);

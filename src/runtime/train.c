@@ -195,7 +195,11 @@ static double run_gradient(RtTrainer *trainer, CoreEval *eval) {
     const RtBinding *loss = loss_of(trainer);
     CoreValue result;
     if (trainer->gradient) {
-        rt_run(trainer->gradient);
+        uint32_t forward = rt_launches_of_first_call(trainer->gradient);
+        double began = clock_seconds();
+        rt_run_launches(trainer->gradient, 0, forward);
+        trainer->times.forward += clock_seconds() - began;
+        rt_run_launches(trainer->gradient, forward, rt_launch_count(trainer->gradient));
         result = rt_result(trainer->gradient);
     } else {
         result = core_eval(eval, trainer->spec.gradient, loss->arguments, rt_bind_own(loss),

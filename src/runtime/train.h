@@ -65,6 +65,7 @@ typedef struct RtTrainSpec {
 
 typedef struct RtTrainTimes {
     double batch, gradient, step; // seconds since the start, reading batches apart
+    double forward;               // of the gradient's; 0 on the reference backend
 } RtTrainTimes;
 
 typedef struct RtTrainer {
