@@ -98,6 +98,26 @@ static inline void bench_fill(Tensor *tensor) {
         tensor_set(tensor, i, (double)(i * 7919 % 2001 + 100) / 700);
 }
 
+static inline RtOptions bench_options(const Bench *bench, const RtBinding *binding, Pool *pool) {
+    return (RtOptions){.backend = RT_NATIVE,
+                       .arithmetic = bench->arithmetic,
+                       .plan = bench->plan,
+                       .target = bench->target,
+                       .pool = pool,
+                       .native = bench->native,
+                       .dims = binding->by_dim};
+}
+
+// The program of an entry whose dimensions and parameters are bound.
+static inline RtProgram *bench_bound(Bench *bench, const RtBinding *binding,
+                                     const RtOptions *options) {
+    RtProgram *program = rt_build(bench->core, bench->arena, options, binding->id,
+                                  binding->arguments, rt_bind_own(binding), 0, NULL);
+    if (!program)
+        bench_fail(bench);
+    return program;
+}
+
 // Builds an entry whose parameters are tensors of reals. Dimensions end with a null name.
 static inline RtProgram *bench_build(Bench *bench, const char *entry, const BenchDim *dims,
                                      Pool *pool) {
@@ -118,18 +138,8 @@ static inline RtProgram *bench_build(Bench *bench, const char *entry, const Benc
         bench_fill(&binding->arguments[i].tensor);
     }
     bench->arguments = binding->arguments;
-    RtOptions options = {.backend = RT_NATIVE,
-                         .arithmetic = bench->arithmetic,
-                         .plan = bench->plan,
-                         .target = bench->target,
-                         .pool = pool,
-                         .native = bench->native,
-                         .dims = binding->by_dim};
-    RtProgram *program = rt_build(bench->core, bench->arena, &options, binding->id,
-                                  binding->arguments, rt_bind_own(binding), 0, NULL);
-    if (!program)
-        bench_fail(bench);
-    return program;
+    RtOptions options = bench_options(bench, binding, pool);
+    return bench_bound(bench, binding, &options);
 }
 
 #endif

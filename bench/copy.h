@@ -52,7 +52,22 @@ static inline void copy_part(void *data, uint32_t worker, uint32_t workers) {
         memcpy(copy->to + at, copy->from + at, (end - at) * sizeof *copy->to);
 }
 
-// Seconds of processor time a worker.
+// A contestant of races for memory. Each has memory of its own, so that none finds more of it in a
+// large last-level cache than another; and each is to run behind a copy past the caches, so that
+// none has to write back what another has left in them.
+static inline Copy copy_new(Bench *bench, int64_t count, bool stream) {
+    Tensor from = tensor_new(bench->arena, F32, 1, &count);
+    Tensor to = tensor_new(bench->arena, F32, 1, &count);
+    bench_fill(&from);
+    return (Copy){from.data, to.data, (size_t)count, stream};
+}
+
+// Seconds of processor time a worker: of a run, and of a copy.
+static inline double run_seconds(RtProgram *program, uint32_t workers) {
+    double started = bench_seconds();
+    rt_run(program);
+    return (bench_seconds() - started) / workers;
+}
 static inline double copy_seconds(Pool *pool, const Copy *copy) {
     double started = bench_seconds();
     pool_run(pool, pool_workers(pool), copy_part, (void *)copy);

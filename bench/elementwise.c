@@ -41,23 +41,6 @@ static double cached_seconds(RtProgram *program, double count) {
     return (bench_own_seconds() - started) / REPEAT / CACHED * count;
 }
 
-// Seconds of processor time a worker.
-static double run_seconds(RtProgram *program, uint32_t workers) {
-    double started = bench_seconds();
-    rt_run(program);
-    return (bench_seconds() - started) / workers;
-}
-
-// Each has memory of its own, so that no contestant finds more of it in a large last-level cache
-// than another; and each runs behind a copy past the caches, so that none has to write back what
-// another has left in them.
-static Copy new_copy(Bench *bench, int64_t count, bool stream) {
-    Tensor from = tensor_new(bench->arena, F32, 1, &count);
-    Tensor to = tensor_new(bench->arena, F32, 1, &count);
-    bench_fill(&from);
-    return (Copy){from.data, to.data, (size_t)count, stream};
-}
-
 static bool race(Bench *bench, Pool *pool, uint32_t group, int64_t count, uint32_t rounds) {
     uint32_t workers = pool_workers(pool);
     RtProgram *cached = build_group(bench, group, CACHED, NULL, NULL);
@@ -67,7 +50,7 @@ static bool race(Bench *bench, Pool *pool, uint32_t group, int64_t count, uint32
         streaming = build_group(bench, group, count, pool, bench->plan);
     }
     int64_t copied = count * (groups[group].reads + 1) / 2 / 16 * 16;
-    Copy plain = new_copy(bench, copied, false), stream = new_copy(bench, copied, true);
+    Copy plain = copy_new(bench, copied, false), stream = copy_new(bench, copied, true);
     double own[ROUNDS_MAX], to_plain[ROUNDS_MAX], past_plain[ROUNDS_MAX], past_stream[ROUNDS_MAX],
         to_cached[ROUNDS_MAX];
     // The first round brings the pages.
